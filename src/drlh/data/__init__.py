@@ -1,0 +1,1 @@
+"""Data sets: named ones, image folders, tables and feature files."""

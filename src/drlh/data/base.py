@@ -1,0 +1,114 @@
+"""What a data set is: labels, classes, and images or ready features."""
+
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from drlh.errors import UserError
+
+Picture = NDArray[np.uint8]  # (height, width, 3) RGB
+Labels = NDArray[Any]  # (n,) int64 class ids or (n, n_classes) uint8 multi-hot
+
+
+class Images(ABC):
+    """Pictures read one at a time, so that six million take no more memory than sixty."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def name(self, row: int) -> str:
+        """What to call this picture in a message or a search result: its path, or `cifar10/17`."""
+
+    @abstractmethod
+    def raw(self, row: int) -> bytes:
+        """The stored bytes, undecoded: what a content digest is made of."""
+
+    @abstractmethod
+    def decode(self, row: int, raw: bytes) -> Picture:
+        """The picture in `raw`; a broken one is a UserError that names the file and the row."""
+
+    def read(self, row: int) -> Picture:
+        return self.decode(row, self.raw(row))
+
+
+class ArrayImages(Images):
+    """Pictures of one size, (n, height, width) grey or (n, height, width, 3) RGB, uint8."""
+
+    def __init__(self, pixels: NDArray[np.uint8], prefix: str) -> None:
+        self.pixels = pixels
+        self.prefix = prefix
+
+    def __len__(self) -> int:
+        return len(self.pixels)
+
+    def name(self, row: int) -> str:
+        return f"{self.prefix}/{row}"
+
+    def raw(self, row: int) -> bytes:
+        return self.pixels[row].tobytes()
+
+    def decode(self, row: int, raw: bytes) -> Picture:
+        picture = np.frombuffer(raw, np.uint8).reshape(self.pixels.shape[1:])
+        return picture if picture.ndim == 3 else np.repeat(picture[:, :, None], 3, axis=2)
+
+
+class FileImages(Images):
+    """Picture files; `names` are the paths as people know them, relative to `root`."""
+
+    def __init__(self, root: Path, names: Sequence[str]) -> None:
+        self.root = root
+        self.names = names
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def name(self, row: int) -> str:
+        return self.names[row]
+
+    def raw(self, row: int) -> bytes:
+        path = self.root / self.names[row]
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise UserError(f"{path} (row {row}) cannot be read: {error.strerror}") from error
+
+    def decode(self, row: int, raw: bytes) -> Picture:
+        return decode_picture(raw, f"{self.root / self.names[row]} (row {row})")
+
+
+def decode_picture(raw: bytes, what: str) -> Picture:
+    """Any format Pillow knows → RGB; `what` names the file in the error."""
+    try:
+        with Image.open(io.BytesIO(raw)) as image:
+            return np.asarray(image.convert("RGB"))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise UserError(f"{what} is not a readable picture: {error}; replace it or pass --skip-bad") from error
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """One labelled collection, rows in a fixed order."""
+
+    name: str
+    labels: Labels
+    classes: tuple[str, ...]
+    images: Images | None = None
+    features: NDArray[np.float32] | None = None  # (n, n_features)
+    test: NDArray[np.bool_] | None = None  # the publisher's own test rows, where there are any
+    extractor: dict[str, Any] | None = None  # how `features` were made, where that is known
+    left_out: tuple[str, ...] = ()  # with skip_bad: one sentence for each row that was left out
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def is_multilabel(self) -> bool:
+        return self.labels.ndim == 2
