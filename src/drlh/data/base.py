@@ -53,7 +53,7 @@ class ArrayImages(Images):
         return f"{self.prefix}/{row}"
 
     def raw(self, row: int) -> bytes:
-        return self.pixels[row].tobytes()
+        return bytes(self.pixels[row].tobytes())
 
     def decode(self, row: int, raw: bytes) -> Picture:
         picture = np.frombuffer(raw, np.uint8).reshape(self.pixels.shape[1:])
