@@ -5,6 +5,7 @@ Eight bytes read as a little-endian word then hold bit `k` at place `k % 64`.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,11 @@ def check_codes(codes: object, name: str = "codes") -> Codes:
             "codes of -1 and +1 become 0 and 1 by (codes > 0)"
         )
     return array.astype(np.uint8, copy=False)
+
+
+def round_to_codes(values: NDArray[np.floating[Any]]) -> Codes:
+    """Real values → the code of their signs; zero counts as negative."""
+    return np.asarray(values > 0, np.uint8)
 
 
 def signs(codes: Codes) -> NDArray[np.int8]:

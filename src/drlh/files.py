@@ -107,9 +107,7 @@ class NpzWriter:
     def write(self, name: str, array: Array) -> None:
         self.write_rows(name, array.shape, array.dtype, iter([array]))
 
-    def write_rows(
-        self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], blocks: Iterator[Array]
-    ) -> None:
+    def write_rows(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], blocks: Iterator[Array]) -> None:
         header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
         # A fixed date makes equal contents equal bytes.
         info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))

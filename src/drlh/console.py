@@ -1,0 +1,87 @@
+"""What people see in a terminal: progress on stderr, tables and JSON on stdout."""
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+_LINE_EVERY = 10.0  # seconds, where stderr is a file and a bar would fill it
+
+
+class ProgressBar:
+    """A `drlh.progress.Progress` that draws a bar with rate and time left; on a file, a line now and then."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._last_line = self._started
+        self._what = ""
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=None, rate="", visible=False)
+        self._first = 0
+
+    def __enter__(self) -> "ProgressBar":
+        if sys.stderr.isatty():
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def __call__(self, done: int, total: int, what: str, /) -> None:
+        now = time.monotonic()
+        stage = what.split(" ")[0]
+        if stage != self._what:
+            self._what, self._started, self._first = stage, now, done
+            self._bar.reset(self._task, total=total, visible=True)
+        rate = (done - self._first) / max(now - self._started, 1e-9)
+        if sys.stderr.isatty():
+            shown = f"{rate:,.0f}/s" if rate >= 1 else ""
+            self._bar.update(self._task, completed=done, total=total, description=what, rate=shown)
+        elif now - self._last_line >= _LINE_EVERY:
+            self._last_line = now
+            left = f", {(total - done) / rate:,.0f} s left" if rate > 0 else ""
+            print(f"{what}: {done:,} of {total:,}, {rate:,.1f}/s{left}", file=sys.stderr, flush=True)
+
+
+def print_json(value: object) -> None:
+    print(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
+    """A plain table; numbers stand right. A pipe gets the same table, uncut."""
+    body = [[_shown(cell) for cell in row] for row in rows]
+    table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    for number, column in enumerate(columns):
+        numeric = bool(body) and all(row[number][:1].isdigit() or row[number] in ("", "-") for row in body)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in body:
+        table.add_row(*row)
+    Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False).print(table)
+
+
+def _shown(cell: Any) -> str:
+    if cell is None:
+        return "-"
+    return f"{cell:.4f}" if isinstance(cell, float) else str(cell)
+
+
+def say(text: str) -> None:
+    """A remark for people, on stderr, so that stdout stays clean for programs."""
+    print(text, file=sys.stderr, flush=True)

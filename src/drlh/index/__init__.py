@@ -1,0 +1,1 @@
+"""Codes → a searchable index."""

@@ -1,0 +1,95 @@
+"""What every hasher promises, checked for every method in the list."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
+
+from drlh.codes import pack
+from drlh.errors import UserError
+from drlh.files import digest
+from drlh.hashers.base import Hasher, save_hasher
+from drlh.hashers.methods import METHODS, Method, load_hasher, make_hasher
+
+every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+
+
+def blobs(n: int = 300, n_classes: int = 4, n_features: int = 20, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, n_classes, n)
+    centres = np.random.default_rng(99).normal(0, 2, (n_classes, n_features))
+    return (centres[labels] + rng.normal(0, 1, (n, n_features))).astype(np.float32), labels
+
+
+def fitted(method: Method, n_bits: int = 16) -> Hasher:
+    return make_hasher(method.name, n_bits, random_state=0).fit(*blobs())
+
+
+@every_method
+def test_scikit_learn_accepts_the_estimator(method: Method) -> None:
+    results = check_estimator(make_hasher(method.name, 8, random_state=0), on_skip=None)
+    assert len(results) > 30
+
+
+@every_method
+@pytest.mark.parametrize("n_bits", [8, 13, 48])
+def test_codes_are_0_and_1_of_the_asked_length(method: Method, n_bits: int) -> None:
+    codes = fitted(method, n_bits).transform(blobs(50, seed=1)[0])
+    assert codes.shape == (50, n_bits)
+    assert codes.dtype == np.uint8
+    assert set(np.unique(codes)) == {0, 1}
+
+
+@every_method
+def test_transform_of_one_row_equals_its_row_in_the_batch(method: Method) -> None:
+    hasher, features = fitted(method), blobs(40, seed=1)[0]
+    alone = np.concatenate([hasher.transform(features[row : row + 1]) for row in range(40)])
+    np.testing.assert_array_equal(hasher.transform(features), alone)
+
+
+@every_method
+def test_a_model_file_gives_the_same_codes(method: Method, tmp_path: Path) -> None:
+    hasher, features = fitted(method), blobs(60, seed=1)[0]
+    save_hasher(tmp_path / "model", method.name, hasher, {"made": "here"})
+    loaded, notes = load_hasher(tmp_path / "model")
+    assert notes == {"made": "here"}
+    assert loaded.get_params() == hasher.get_params()
+    np.testing.assert_array_equal(loaded.transform(features), hasher.transform(features))
+
+
+@every_method
+def test_the_same_seed_gives_the_same_bytes_in_a_fresh_process(method: Method) -> None:
+    def codes() -> str:
+        return digest(pack(fitted(method).transform(blobs(60, seed=1)[0])))
+
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import numpy as np; from test_contract import *; "
+        "method = next(m for m in METHODS if m.name == sys.argv[2]); "
+        "print(digest(pack(fitted(method).transform(blobs(60, seed=1)[0]))))"
+    )
+    fresh = subprocess.run(
+        [sys.executable, "-c", script, str(Path(__file__).parent), method.name],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert fresh.stdout.strip() == codes()
+
+
+@every_method
+def test_similar_images_get_nearer_codes_than_others(method: Method) -> None:
+    features, labels = blobs(200, seed=1)
+    codes = fitted(method, 32).transform(features).astype(int)
+    distances = (codes[:, None] != codes[None]).sum(axis=2)
+    same = labels[:, None] == labels[None]
+    assert distances[same].mean() < 0.8 * distances[~same].mean()
+
+
+@every_method
+@pytest.mark.parametrize("n_bits", [0, -1, 1.5, "many"])
+def test_a_wrong_n_bits_is_one_clear_sentence(method: Method, n_bits: object) -> None:
+    hasher = clone(make_hasher(method.name)).set_params(n_bits=n_bits)
+    with pytest.raises(UserError, match=r"n_bits .* must be"):
+        hasher.fit(*blobs())

@@ -1,0 +1,61 @@
+"""The list of methods and the model file."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from drlh.errors import UserError
+from drlh.hashers.base import save_hasher
+from drlh.hashers.itq import ITQ
+from drlh.hashers.methods import METHODS, find_method, load_hasher, make_hasher
+
+
+def test_names_are_unique_and_every_method_says_where_it_comes_from() -> None:
+    assert len({method.name for method in METHODS}) == len(METHODS)
+    assert all(method.reference and method.family for method in METHODS)
+
+
+def test_what_the_list_says_of_supervision_is_what_the_class_does() -> None:
+    for method in METHODS:
+        assert type(make_hasher(method.name)).supervised == method.supervised
+
+
+def test_an_unknown_name_gets_the_nearest_match() -> None:
+    with pytest.raises(UserError, match="did you mean 'itq'"):
+        find_method("itqq")
+    with pytest.raises(UserError, match="choose one of"):
+        find_method("zzzzzz")
+
+
+def test_a_class_name_serves_as_a_name() -> None:
+    assert find_method("ITQ").name == "itq"
+
+
+def test_an_unknown_parameter_is_told_with_the_known_ones() -> None:
+    with pytest.raises(UserError, match=r"ITQ has no parameter 'depth'; it takes n_bits, n_iterations"):
+        make_hasher("itq", depth=3)
+
+
+def test_a_file_that_is_not_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="not a file"):
+        load_hasher(tmp_path / "none")
+    (tmp_path / "junk").write_bytes(b"junk" * 100)
+    with pytest.raises(UserError, match="damaged or not a model"):
+        load_hasher(tmp_path / "junk")
+    save_file({"x": np.zeros(3)}, tmp_path / "foreign")
+    with pytest.raises(UserError, match="not a drlh-model"):
+        load_hasher(tmp_path / "foreign")
+    save_file({"x": np.zeros(3)}, tmp_path / "new", {"format": "drlh-model", "version": "99"})
+    with pytest.raises(UserError, match="newer"):
+        load_hasher(tmp_path / "new")
+
+
+def test_a_truncated_model_is_refused(tmp_path: Path) -> None:
+    hasher = ITQ(8, random_state=0).fit(np.random.default_rng(0).normal(size=(50, 10)))
+    save_hasher(tmp_path / "model", "itq", hasher)
+    data = (tmp_path / "model").read_bytes()
+    (tmp_path / "model").write_bytes(data[: len(data) // 2])
+    with pytest.raises(UserError, match="damaged"):
+        load_hasher(tmp_path / "model")
