@@ -67,12 +67,7 @@ def save_index(directory: str | Path, items: CodeSet, notes: dict[str, Any]) -> 
     if not len(items):
         raise UserError("an index needs at least one code: the file of codes is empty")
     directory = Path(directory)
-    if (
-        directory.exists()
-        and not (directory / POINTER).exists()
-        and (directory.is_file() or any(directory.iterdir()))
-    ):
-        raise UserError(f"{directory} exists and is not an index; choose another name")
+    _refuse_foreign(directory)
     partial = directory / "codes.new"
     save_codes(partial, items)
     digest = file_digest(partial)
