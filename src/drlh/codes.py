@@ -102,9 +102,7 @@ def words_distances(left: Words, right: Words) -> Distances:
     return distances
 
 
-def distance_blocks(
-    left: Packed, right: Packed, *, max_bytes: int = 64 << 20
-) -> Iterator[tuple[slice, Distances]]:
+def distance_blocks(left: Packed, right: Packed, *, max_bytes: int = 64 << 20) -> Iterator[tuple[slice, Distances]]:
     """Yields (rows of left, their distances to all of right) in blocks of bounded memory."""
     left_words, right_words = to_words(left), to_words(right)
     step = max(1, max_bytes // max(1, 16 * len(right)))

@@ -48,9 +48,7 @@ def load_codes(path: str | Path) -> CodeSet:
     arrays = read_npz(path)
     missing = {"packed", "n_bits", "labels", "classes", "names"} - arrays.keys()
     if missing:
-        raise UserError(
-            f"{path} is not a file of codes made by `drlh encode`: it has no {', '.join(sorted(missing))}"
-        )
+        raise UserError(f"{path} is not a file of codes made by `drlh encode`: it has no {', '.join(sorted(missing))}")
     packed, n_bits = arrays["packed"], int(arrays["n_bits"])
     if packed.ndim != 2 or packed.dtype != np.uint8 or packed.shape[1] != bytes_per_code(n_bits):
         raise UserError(f"{path} is damaged: codes of {n_bits} bits have shape {packed.shape}")

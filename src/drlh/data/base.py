@@ -105,6 +105,7 @@ class DataSet:
     test: NDArray[np.bool_] | None = None  # the publisher's own test rows, where there are any
     extractor: dict[str, Any] | None = None  # how `features` were made, where that is known
     left_out: tuple[str, ...] = ()  # with skip_bad: one sentence for each row that was left out
+    notes: tuple[str, ...] = ()  # what a reader of results should know, for example an unexpected size
 
     def __len__(self) -> int:
         return len(self.labels)

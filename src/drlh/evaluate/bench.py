@@ -23,7 +23,7 @@ from drlh.errors import UserError
 from drlh.evaluate.metrics import average_precisions_of, level_counts
 from drlh.evaluate.protocols import Protocol, Split, split_digest
 from drlh.files import digest, read_json, write_json, write_npz
-from drlh.hashers.methods import find_method, make_hasher
+from drlh.hashers.methods import METHODS, find_method, make_hasher
 from drlh.progress import Progress, quiet
 
 FORMAT, VERSION = "drlh-record", 1
@@ -37,6 +37,19 @@ class Cell:
     n_bits: int
     seed: int
     parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+def cells_of(
+    methods: Sequence[str], bits: Sequence[int], seeds: Sequence[int], parameters: Mapping[str, Any]
+) -> list[Cell]:
+    """Every combination; `all` stands for every method, and names are checked before anything runs."""
+    names = [method.name for method in METHODS] if list(methods) == ["all"] else methods
+    found = [find_method(name).name for name in names]
+    for name in found:
+        make_hasher(name, **parameters)
+    if not (found and bits and seeds):
+        raise UserError("a bench needs at least one method, one code length and one seed")
+    return [Cell(name, n_bits, seed, parameters) for name in found for n_bits in bits for seed in seeds]
 
 
 @dataclass(frozen=True)

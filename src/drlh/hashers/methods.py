@@ -29,6 +29,8 @@ METHODS = (
     Method("lsh", "control", False, "LSH", "lsh", "Charikar, Similarity estimation by rounding, STOC 2002"),
 )
 
+DEFAULT_METHOD = "itq"
+
 
 def find_method(name: str) -> Method:
     for method in METHODS:

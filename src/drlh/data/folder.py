@@ -1,0 +1,72 @@
+"""Any folder of pictures: each sub-folder is a class."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from drlh.data.bad_rows import refuse_empty
+from drlh.data.base import DataSet, FileImages
+from drlh.errors import UserError
+
+ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm")
+
+
+def read(root: Path, skip_bad: bool = False) -> DataSet:
+    names: list[str] = []
+    counts: dict[str, int] = {}
+    for folder in _class_folders(root):
+        pictures = list_pictures(root / folder)
+        names.extend(f"{folder}/{picture}" for picture in pictures)
+        counts[folder] = len(pictures)
+    classes = tuple(folder for folder, count in counts.items() if count)
+    if not classes:
+        raise UserError(
+            f"{root} has no sub-folder with pictures ({' '.join(ENDINGS)}): make one sub-folder for each class, "
+            "named after it, or list the pictures in a CSV file with the columns path and label"
+        )
+    labels = np.repeat(np.arange(len(classes)), [counts[folder] for folder in classes])
+    dataset = DataSet(root.resolve().name, labels, classes, FileImages(root, names), notes=_notes(root, counts))
+    return refuse_empty(dataset)
+
+
+def list_pictures(directory: str | Path) -> list[str]:
+    """Paths of all pictures below `directory`, relative to it, sorted; hidden files are passed over."""
+    return sorted(_walk(str(directory), ""))
+
+
+def _walk(directory: str, prefix: str) -> Iterator[str]:
+    for entry in _scan(directory):
+        # Links to directories are not followed: one that points upwards would never end.
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(entry.path, f"{prefix}{entry.name}/")
+        elif _is_picture(entry):
+            yield prefix + entry.name
+
+
+def _scan(directory: str) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            yield from (entry for entry in entries if not entry.name.startswith("."))
+    except OSError as error:
+        raise UserError(f"{directory} cannot be listed: {error.strerror}") from error
+
+
+def _is_picture(entry: os.DirEntry[str]) -> bool:
+    return entry.name.lower().endswith(ENDINGS) and entry.is_file()
+
+
+def _class_folders(root: Path) -> list[str]:
+    return sorted(entry.name for entry in _scan(str(root)) if entry.is_dir())
+
+
+def _notes(root: Path, counts: dict[str, int]) -> tuple[str, ...]:
+    loose = sum(_is_picture(entry) for entry in _scan(str(root)))
+    empty = [folder for folder, count in counts.items() if not count]
+    notes = []
+    if loose:
+        notes.append(f"{loose} pictures directly in {root} belong to no class folder and are not in the set")
+    if empty:
+        notes.append(f"folders without pictures are no classes: {', '.join(empty)}")
+    return tuple(notes)

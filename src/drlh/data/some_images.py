@@ -1,0 +1,55 @@
+"""Some rows of a data set as a data set of their own."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from drlh.data.base import DataSet, Images, Picture
+from drlh.errors import UserError
+
+
+class SomeImages(Images):
+    """A view of other images: row `i` here is row `rows[i]` there."""
+
+    def __init__(self, images: Images, rows: NDArray[np.int64]) -> None:
+        # A view of a view would cost one more step for every picture.
+        viewed = images if isinstance(images, SomeImages) else None
+        self.images: Images = viewed.images if viewed else images
+        self.rows: NDArray[np.int64] = viewed.rows[rows] if viewed else rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def name(self, row: int) -> str:
+        return self.images.name(int(self.rows[row]))
+
+    def raw(self, row: int) -> bytes:
+        return self.images.raw(int(self.rows[row]))
+
+    def decode(self, row: int, raw: bytes) -> Picture:
+        return self.images.decode(int(self.rows[row]), raw)
+
+
+def subset(dataset: DataSet, rows: ArrayLike) -> DataSet:
+    """The rows given by number (m,), in that order, or by a mask (n,); pictures are viewed, not copied."""
+    index = _row_numbers(np.asarray(rows), len(dataset))
+    return replace(
+        dataset,
+        labels=dataset.labels[index],
+        images=None if dataset.images is None else SomeImages(dataset.images, index),
+        features=None if dataset.features is None else dataset.features[index],
+        test=None if dataset.test is None else dataset.test[index],
+    )
+
+
+def _row_numbers(rows: NDArray[Any], n: int) -> NDArray[np.int64]:
+    if rows.dtype == np.bool_:
+        if rows.shape != (n,):
+            raise UserError(f"a mask of rows must have one entry for each of the {n} rows: got shape {rows.shape}")
+        return np.flatnonzero(rows)
+    index = rows.astype(np.int64)
+    if index.ndim != 1 or (index.size and (index.min() < 0 or index.max() >= n)):
+        raise UserError(f"row numbers must be a list of numbers from 0 to {n - 1}: got {rows}")
+    return index

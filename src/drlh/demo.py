@@ -1,0 +1,69 @@
+"""The main job on scikit-learn's digits: learn codes, index them, search, and show what was found."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drlh.codes import unpack
+from drlh.data import DataSet, load, subset
+from drlh.evaluate.bench import Bench, cells_of
+from drlh.evaluate.protocols import Split, get_protocol
+from drlh.features import make_extractor, with_features
+from drlh.files import write_text
+from drlh.hashers.methods import DEFAULT_METHOD
+from drlh.index.flat import FlatIndex, load_index, save_index
+from drlh.progress import Progress, quiet
+from drlh.report.page import Hit, Search, demo_page
+from drlh.stages import encode_data, fit_model, label_names
+
+N_QUERY, N_BITS, SEED = 500, 32, 0
+_SHOWN_QUERIES, _SHOWN_HITS = 10, 10
+
+
+def run_demo(directory: Path, progress: Progress = quiet) -> dict[str, Any]:
+    """Fills `directory` with a model, codes, an index and `index.html`; returns the records and the page's path."""
+    dataset = with_features(load("digits"), make_extractor("gray8"), progress=progress)
+    rule = get_protocol("split")
+    cells = cells_of(list(dict.fromkeys(["lsh", "itq", DEFAULT_METHOD])), [16, N_BITS], [SEED], {})
+    records = list(Bench(dataset, rule, n_query=N_QUERY).run(cells, progress))
+    split = rule.split(dataset.labels, None, SEED, N_QUERY)
+    model = directory / "model"
+    options = {"protocol": "split", "seed": SEED, "n_query": N_QUERY, "n_train": None}
+    fit_model(dataset, DEFAULT_METHOD, N_BITS, model, seed=SEED, split=options, progress=progress)
+    codes, _ = encode_data(model, subset(dataset, split.database), directory / "codes.npz", progress=progress)
+    save_index(directory / "index", codes, codes.notes)
+    searches = _searches(dataset, split, model, load_index(directory / "index"), directory)
+    page = directory / "index.html"
+    write_text(page, demo_page("drlh on handwritten digits", _summary(split), records, searches))
+    return {"records": records, "page": str(page), "model": str(model), "index": str(directory / "index")}
+
+
+def _summary(split: Split) -> str:
+    return (
+        f"{len(split.query):,} queries search {len(split.database):,} images of scikit-learn's digits by codes of a "
+        f"few bytes. Below, {DEFAULT_METHOD} with {N_BITS} bits: {N_BITS // 8} bytes an image."
+    )
+
+
+def _searches(dataset: DataSet, split: Split, model: Path, index: FlatIndex, directory: Path) -> list[Search]:
+    """The first query of each class against the index."""
+    labels = dataset.labels[split.query]
+    _, first = np.unique(labels, return_index=True)
+    rows = split.query[first][:_SHOWN_QUERIES]
+    queries = subset(dataset, rows)
+    encoded, _ = encode_data(model, queries, directory / "queries.npz")
+    distances, found = index.search(encoded.packed, _SHOWN_HITS)
+    query_bits, bits = unpack(encoded.packed, N_BITS), unpack(np.asarray(index.items.packed), N_BITS)
+    assert dataset.images is not None  # digits are pictures
+    searches = []
+    for place, row in enumerate(rows):
+        hits = []
+        for distance, hit in zip(distances[place], found[place], strict=True):
+            picture = dataset.images.read(int(split.database[hit]))
+            label = index.items.labels[hit]
+            name = label_names(label, dataset.classes)[0]
+            hits.append(Hit(picture, name, int(distance), bool(label == dataset.labels[row]), bits[hit]))
+        name = label_names(dataset.labels[row], dataset.classes)[0]
+        searches.append(Search(dataset.images.read(int(row)), name, query_bits[place], hits))
+    return searches

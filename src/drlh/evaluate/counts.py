@@ -1,0 +1,185 @@
+"""Counts per Hamming distance: everything a metric needs to know about a ranking, in bounded memory.
+
+A ranking by Hamming distance has only `n_bits + 1` places, its levels; the items of one level tie. How many items
+each level holds, and how many of them are relevant, fixes every metric that does not take a side within ties.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drlh.codes import Codes, Packed, bytes_per_code, check_codes, pack, to_words, unpack
+from drlh.data.base import Labels
+from drlh.errors import UserError
+from drlh.progress import Progress, quiet
+
+Counts = NDArray[np.int64]
+Grade = Callable[[int, slice], NDArray[Any]]  # (query row, database rows) → the grade of each, 0 = not relevant
+
+_CHUNK = 1 << 15  # database rows at a time: codes, labels and buffers of a chunk stay in the processor's cache
+_BLOCK_BYTES = 32 << 20  # histograms of graded levels held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class LevelCounts:
+    """Items and relevant items of each query at each distance, both (n_query, n_levels), nearest level first."""
+
+    total: Counts
+    relevant: Counts
+
+    def within(self, radius: int) -> "LevelCounts":
+        """The same ranking with every item farther than `radius` left out."""
+        if radius < 0:
+            raise UserError(f"radius must be a Hamming distance of at least 0: got {radius}")
+        return LevelCounts(self.total[:, : radius + 1], self.relevant[:, : radius + 1])
+
+
+def level_counts(
+    query_packed: Packed,
+    query_labels: Labels,
+    database_packed: Packed,
+    database_labels: Labels,
+    n_bits: int,
+    *,
+    progress: Progress = quiet,
+) -> LevelCounts:
+    """Counts of a packed query set against a packed database; two images are relevant when they share a label."""
+    query_labels, database_labels = check_labels(query_labels, database_labels)
+    query = _checked_words(query_packed, query_labels, n_bits, "query")
+    database = _checked_words(database_packed, database_labels, n_bits, "database")
+    counts = np.zeros((len(query), 2, n_bits + 1), np.int64)
+    _add_histograms(counts, query, database, _relevance(query_labels, database_labels), progress)
+    return LevelCounts(counts.sum(axis=1), counts[:, 1])
+
+
+def count_levels(
+    query_codes: Codes,
+    query_labels: Labels,
+    database_codes: Codes,
+    database_labels: Labels,
+    *,
+    progress: Progress = quiet,
+) -> LevelCounts:
+    """`level_counts` of 0/1 codes (n, n_bits)."""
+    query_codes, database_codes = check_code_pair(query_codes, database_codes)
+    packed = pack(query_codes), pack(database_codes)
+    n_bits = query_codes.shape[1]
+    return level_counts(packed[0], query_labels, packed[1], database_labels, n_bits, progress=progress)
+
+
+def gain_counts(
+    query_codes: Codes, query_labels: Labels, database_codes: Codes, database_labels: Labels
+) -> Iterator[Counts]:
+    """Items by number of shared labels and distance, in blocks of queries (n_rows, n_gains, n_bits + 1)."""
+    query_labels, database_labels = check_labels(query_labels, database_labels)
+    query_codes, database_codes = check_code_pair(query_codes, database_codes)
+    n_bits = query_codes.shape[1]
+    query = _checked_words(pack(query_codes), query_labels, n_bits, "query")
+    database = _checked_words(pack(database_codes), database_labels, n_bits, "database")
+    n_gains = 2 if query_labels.ndim == 1 else 1 + int(query_labels.sum(axis=1).max())
+    step = max(1, _BLOCK_BYTES // (8 * n_gains * (n_bits + 1)))
+    for start in range(0, len(query), step):
+        rows = slice(start, min(start + step, len(query)))
+        counts = np.zeros((rows.stop - start, n_gains, n_bits + 1), np.int64)
+        _add_histograms(counts, query[rows], database, _shared(query_labels[rows], database_labels), quiet)
+        yield counts
+
+
+def check_code_pair(query_codes: Codes, database_codes: Codes) -> tuple[Codes, Codes]:
+    query, database = check_codes(query_codes, "query_codes"), check_codes(database_codes, "database_codes")
+    if query.shape[1] != database.shape[1]:
+        raise UserError(
+            f"query and database codes must have the same number of bits: got {query.shape[1]} and "
+            f"{database.shape[1]}; encode both with the same hasher"
+        )
+    return query, database
+
+
+def check_labels(query_labels: Labels, database_labels: Labels) -> tuple[Labels, Labels]:
+    """Both as int64 class ids (n,) or both as uint8 multi-hot (n, n_classes) over the same classes."""
+    query, database = (
+        one_label_set(query_labels, "query_labels"),
+        one_label_set(database_labels, "database_labels"),
+    )
+    if query.ndim != database.ndim or query.shape[1:] != database.shape[1:]:
+        raise UserError(
+            "query and database labels must both be class ids (n,) or both multi-hot over the same classes: "
+            f"got shapes {query.shape} and {database.shape}; bring both to one form"
+        )
+    return query, database
+
+
+def one_label_set(labels: Labels, name: str) -> Labels:
+    """`labels` as int64 ids (n,) or uint8 multi-hot (n, n_classes)."""
+    labels = np.asarray(labels)
+    if labels.ndim not in (1, 2) or labels.dtype.kind not in "iub":
+        raise UserError(
+            f"{name} must be whole-number class ids (n,) or a 0/1 matrix (n, n_classes): "
+            f"got shape {labels.shape} of type {labels.dtype}"
+        )
+    return labels.astype(np.int64) if labels.ndim == 1 else check_codes(labels, name)
+
+
+def _checked_words(packed: Packed, labels: Labels, n_bits: int, what: str) -> NDArray[np.uint64]:
+    packed = np.asarray(packed)
+    if n_bits < 1 or packed.ndim != 2 or packed.dtype != np.uint8 or packed.shape[1] != bytes_per_code(n_bits):
+        raise UserError(
+            f"packed {what} codes of {n_bits} bits must be uint8 rows of {bytes_per_code(n_bits)} bytes: "
+            f"got shape {packed.shape} of type {packed.dtype}"
+        )
+    if len(packed) == 0 or len(packed) != len(labels):
+        raise UserError(
+            f"the {what} set needs at least one code and one label for each: "
+            f"got {len(packed)} codes and {len(labels)} labels"
+        )
+    if n_bits % 8 and unpack(packed[:, -1:], 8)[:, n_bits % 8 :].any():
+        raise UserError(f"packed {what} codes have bits set past bit {n_bits - 1}: they belong to longer codes")
+    return to_words(packed)
+
+
+def _relevance(query: Labels, database: Labels) -> Grade:
+    shared = _shared(query, database)
+    return shared if query.ndim == 1 else lambda row, part: np.greater(shared(row, part), 0)
+
+
+def _shared(query: Labels, database: Labels) -> Grade:
+    """How many labels two images share; 0 or 1 for class ids."""
+    if query.ndim == 1:
+        return lambda row, part: np.equal(database[part], query[row])
+    query_masks = to_words(pack(query))
+    database_masks = np.ascontiguousarray(to_words(pack(database)).T)  # (n_words, n)
+
+    def shared(row: int, part: slice) -> NDArray[Any]:
+        first: NDArray[np.uint8] = np.bitwise_count(database_masks[0, part] & query_masks[row, 0])
+        if len(database_masks) == 1:
+            return first
+        counts = first.astype(np.uint16)
+        for masks, mask in zip(database_masks[1:], query_masks[row, 1:], strict=True):
+            counts += np.bitwise_count(masks[part] & mask)
+        return counts
+
+    return shared
+
+
+def _add_histograms(
+    counts: Counts, query: NDArray[np.uint64], database: NDArray[np.uint64], grade: Grade, progress: Progress
+) -> None:
+    """Adds each query's histogram over (grade, distance) to `counts` (n_query, n_grades, n_levels)."""
+    n_query, n_grades, n_levels = counts.shape
+    key_type = np.min_scalar_type(n_grades * n_levels - 1)  # the narrowest integer is by far the fastest
+    step = key_type.type(n_levels)
+    words = np.ascontiguousarray(database.T)  # (n_words, n)
+    flat = counts.reshape(n_query, n_grades * n_levels)
+    for start in range(0, len(database), _CHUNK):
+        part = slice(start, min(start + _CHUNK, len(database)))
+        difference = np.empty(part.stop - start, np.uint64)
+        for row in range(n_query):
+            key = np.multiply(grade(row, part), step, dtype=key_type, casting="unsafe")
+            for word, code in zip(words, query[row], strict=True):
+                np.bitwise_xor(word[part], code, out=difference)
+                key += np.bitwise_count(difference)
+            flat[row] += np.bincount(key, minlength=flat.shape[1])
+        progress(part.stop, len(database), "ranking")

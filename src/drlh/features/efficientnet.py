@@ -1,0 +1,62 @@
+"""EfficientNet-Lite (Tan & Le 2019, without squeeze-and-excite and with ReLU6) from its published weights.
+
+Widths, depths and kernels are read off the weights; only the strides of the seven stages are written here.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from drlh.features.onnx_graph import Graph
+
+State = Mapping[str, NDArray[Any]]
+
+SIZES = {"lite0": 224, "lite1": 240, "lite2": 260}
+_STRIDES = (1, 2, 2, 2, 1, 2, 1)
+_EPSILON = 1e-3  # of the batch normalisation, as in training
+
+
+def build(state: State, size: int) -> onnx.ModelProto:
+    """The pooled last layer of the network on `size` × `size` pictures, (n, 1280) for the published weights."""
+    graph = Graph(size, size)
+    graph.subtract(np.full(3, 127.0))
+    graph.divide(np.full(3, 128.0))
+    graph.same_conv(*_folded(state, "_conv_stem", "_bn0"), stride=2)
+    graph.relu6()
+    stage = -1
+    for block in range(_n_blocks(state)):
+        # A stage opens where the width changes; within a stage the blocks are residual.
+        opens = len(state[f"_blocks.{block}._project_conv.weight"]) != graph.channels
+        stage += opens
+        _block(graph, state, f"_blocks.{block}.", _STRIDES[stage] if opens else 1, residual=not opens)
+    graph.conv(*_folded(state, "_conv_head", "_bn1"))
+    graph.relu6()
+    graph.average()
+    return graph.model()
+
+
+def _block(graph: Graph, state: State, prefix: str, stride: int, *, residual: bool) -> None:
+    """Widen by 1×1, filter each channel, narrow by 1×1."""
+    entry = graph.top
+    if f"{prefix}_expand_conv.weight" in state:
+        graph.conv(*_folded(state, f"{prefix}_expand_conv", f"{prefix}_bn0"))
+        graph.relu6()
+    graph.same_conv(*_folded(state, f"{prefix}_depthwise_conv", f"{prefix}_bn1"), stride=stride)
+    graph.relu6()
+    graph.conv(*_folded(state, f"{prefix}_project_conv", f"{prefix}_bn2"))
+    if residual:
+        graph.add(entry)
+
+
+def _n_blocks(state: State) -> int:
+    return 1 + max(int(key.split(".")[1]) for key in state if key.startswith("_blocks."))
+
+
+def _folded(state: State, conv: str, norm: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Weight and bias of the convolution with its batch normalisation folded in."""
+    gain = state[f"{norm}.weight"] / np.sqrt(state[f"{norm}.running_var"].astype(np.float64) + _EPSILON)
+    weight = state[f"{conv}.weight"] * gain[:, None, None, None]
+    return weight, state[f"{norm}.bias"] - gain * state[f"{norm}.running_mean"]

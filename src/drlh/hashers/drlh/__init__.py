@@ -1,0 +1,1 @@
+"""DRLH: codebook → environment → Q-network → replay → training loop → hasher."""

@@ -1,0 +1,1 @@
+"""Run records → tables, pictures, pages."""

@@ -1,0 +1,148 @@
+"""What the verbs do, stage by stage: data → model, data → codes, photo → hits."""
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drlh.codes import pack, to_hex
+from drlh.codes_file import CodeSet, save_codes
+from drlh.data import DataSet, FileImages, subset
+from drlh.data.base import Labels
+from drlh.errors import UserError
+from drlh.evaluate.protocols import get_protocol, split_digest
+from drlh.evaluate.splits import labels_digest
+from drlh.features import extract, extract_blocks, extractor_from
+from drlh.hashers.base import Hasher, save_hasher
+from drlh.hashers.methods import find_method, load_hasher, make_hasher
+from drlh.index.flat import FlatIndex, load_index
+from drlh.progress import Progress, quiet
+
+
+def fit_model(
+    dataset: DataSet,
+    method: str,
+    n_bits: int,
+    path: str | Path,
+    *,
+    seed: int = 0,
+    parameters: dict[str, Any] | None = None,
+    split: dict[str, Any] | None = None,
+    progress: Progress = quiet,
+) -> dict[str, Any]:
+    """Fits on all rows, or on the training rows of `split`, and writes the model with notes on its origin."""
+    hasher = make_hasher(method, n_bits, random_state=seed, **(parameters or {}))
+    notes: dict[str, Any] = {
+        "data": dataset.name,
+        "classes": list(dataset.classes),
+        "extractor": dataset.extractor,
+        "labels": labels_digest(dataset.labels),
+        "split": None,
+    }
+    if split:
+        rule = get_protocol(split["protocol"])
+        rows = rule.split(dataset.labels, dataset.test, split["seed"], split["n_query"], split["n_train"])
+        notes["split"] = split | {"digest": split_digest(rows)}
+        dataset = subset(dataset, rows.train)
+    start = time.perf_counter()
+    hasher.fit(_features(dataset), dataset.labels, progress=progress)
+    seconds = round(time.perf_counter() - start, 2)
+    name = find_method(method).name
+    save_hasher(path, name, hasher, notes)
+    return {"model": str(path), "method": name, "bits": n_bits, "n_train": len(dataset), "fit_seconds": seconds}
+
+
+def encode_data(
+    model: str | Path, dataset: DataSet, path: str | Path, *, skip_bad: bool = False, progress: Progress = quiet
+) -> tuple[CodeSet, tuple[str, ...]]:
+    """Codes of all rows, written to `path`; images pass through the features the model was fitted on."""
+    hasher, notes = load_hasher(model)
+    rows, packed = [], []
+    left_out: list[str] = []
+    for block_rows, features, sentences in _feature_blocks(dataset, hasher, notes, skip_bad, progress):
+        rows.append(block_rows)
+        packed.append(pack(hasher.transform(features)))
+        left_out += sentences
+    kept = subset(dataset, np.concatenate(rows))
+    codes = CodeSet(np.concatenate(packed), hasher.n_bits, kept.labels, kept.classes, names_of(kept), kept.test, notes)
+    save_codes(path, codes)
+    return codes, tuple(left_out)
+
+
+def _feature_blocks(
+    dataset: DataSet, hasher: Hasher, notes: dict[str, Any], skip_bad: bool, progress: Progress
+) -> Iterator[tuple[NDArray[np.int64], NDArray[Any], Sequence[str]]]:
+    """(rows, features, sentences on what was left out), a bounded block at a time."""
+    made_alike = dataset.extractor == notes["extractor"] or dataset.images is None
+    if dataset.features is not None and made_alike:
+        if dataset.features.shape[1] != hasher.n_features_in_:
+            raise UserError(
+                f"the model was fitted on {hasher.n_features_in_} features, {dataset.name} has "
+                f"{dataset.features.shape[1]}; make its features as for fitting"
+            )
+        for start in range(0, len(dataset), 8192):
+            stop = min(start + 8192, len(dataset))
+            yield np.arange(start, stop), dataset.features[start:stop], ()
+            progress(stop, len(dataset), "encoding")
+        return
+    assert dataset.images is not None  # a data set has features, images or both
+    for block in extract_blocks(dataset.images, _extractor(notes), skip_bad=skip_bad, progress=progress):
+        yield block.rows, block.features, block.left_out
+
+
+def search_photos(
+    index: str | Path | FlatIndex, model: str | Path, photos: Sequence[Path], k: int
+) -> list[dict[str, Any]]:
+    """For each photo its code and the k nearest items with name, labels and distance."""
+    hasher, notes = load_hasher(model)
+    opened = index if isinstance(index, FlatIndex) else load_index(index)
+    images = FileImages(Path(), [str(photo) for photo in photos])
+    packed = pack(hasher.transform(extract(images, _extractor(notes), cache=None).features))
+    distances, rows = opened.search(packed, k)
+    return [
+        {"photo": str(photo), "code": to_hex(code), "hits": hits_of(opened.items, near, found)}
+        for photo, code, near, found in zip(photos, packed, distances, rows, strict=True)
+    ]
+
+
+def hits_of(items: CodeSet, distances: NDArray[np.int64], rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+    return [
+        {
+            "rank": rank,
+            "row": int(row),
+            "name": str(items.names[row]),
+            "labels": label_names(items.labels[row], items.classes),
+            "distance": int(distance),
+        }
+        for rank, (distance, row) in enumerate(zip(distances, rows, strict=True), 1)
+    ]
+
+
+def label_names(label: Labels | np.integer[Any], classes: Sequence[str]) -> list[str]:
+    """The class names of one row's label, an id or a multi-hot vector."""
+    ids = np.flatnonzero(label).tolist() if np.ndim(label) else [int(label)]
+    return [classes[number] for number in ids]
+
+
+def names_of(dataset: DataSet) -> NDArray[np.str_]:
+    images = dataset.images
+    names = [f"{dataset.name}/{row}" if images is None else images.name(row) for row in range(len(dataset))]
+    return np.array(names, dtype=np.str_)
+
+
+def _features(dataset: DataSet) -> NDArray[np.float32]:
+    if dataset.features is None:
+        raise UserError(f"{dataset.name} holds images and no features: name some, for example --features lite0")
+    return dataset.features
+
+
+def _extractor(notes: dict[str, Any]) -> Any:
+    if not notes.get("extractor"):
+        raise UserError(
+            "this model was fitted on features whose making it does not know, so it cannot read images; "
+            "make features with `drlh features`, fit on those, or encode a feature file"
+        )
+    return extractor_from(notes["extractor"])
