@@ -42,7 +42,8 @@ class ProgressBar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        if sys.stderr.isatty():
+            self._bar.stop()
 
     def __call__(self, done: int, total: int, what: str, /) -> None:
         now = time.monotonic()

@@ -13,8 +13,7 @@ from drlh.codes_file import CodeSet, save_codes
 from drlh.data import DataSet, FileImages, subset
 from drlh.data.base import Labels
 from drlh.errors import UserError
-from drlh.evaluate.protocols import get_protocol, split_digest
-from drlh.evaluate.splits import labels_digest
+from drlh.evaluate.protocols import get_protocol, labels_digest, split_digest
 from drlh.features import extract, extract_blocks, extractor_from
 from drlh.hashers.base import Hasher, save_hasher
 from drlh.hashers.methods import find_method, load_hasher, make_hasher

@@ -96,7 +96,7 @@ def test_a_cut_batch_is_named(tmp_path: Path, records: NDArray[np.uint8], python
         raw = python_batch(content) if python else content.tobytes()
         cut = raw[:-100] if batch == "test_batch" else raw
         (tmp_path / (batch if python else f"{batch}.bin")).write_bytes(cut)
-    with pytest.raises(UserError, match="test_batch.* whole"):
+    with pytest.raises(UserError, match=r"test_batch.* whole"):
         load(tmp_path)
 
 

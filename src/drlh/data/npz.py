@@ -34,14 +34,10 @@ def read(path: Path, skip_bad: bool = False) -> DataSet:
     labels, classes = _labels(np.concatenate(y), arrays.get("classes"), path, bad)
     extractor = _extractor(arrays, path)
     notes = _notes(labels)
-    return bad.drop_from(
-        DataSet(path.stem, labels, classes, images, features, test, extractor=extractor, notes=notes)
-    )
+    return bad.drop_from(DataSet(path.stem, labels, classes, images, features, test, extractor=extractor, notes=notes))
 
 
-def _parts(
-    arrays: dict[str, Array], path: Path
-) -> tuple[list[Array] | None, list[Array], NDArray[np.bool_] | None]:
+def _parts(arrays: dict[str, Array], path: Path) -> tuple[list[Array] | None, list[Array], NDArray[np.bool_] | None]:
     """(x in one or two parts, y likewise, the test mask)."""
     split = [f"{letter}_{part}" for letter in "xy" for part in ("train", "test")]
     if all(name in arrays for name in split):
@@ -109,9 +105,7 @@ def _labels(y: Array, names: Array | None, path: Path, bad: BadRows) -> tuple[La
 
 def _class_names(names: Array, path: Path) -> tuple[str, ...]:
     if names.ndim != 1 or names.dtype.kind not in "Uiu" or len(set(names.tolist())) != len(names):
-        raise UserError(
-            f"{path}: classes must be a list of different names: got {names.dtype} of shape {names.shape}"
-        )
+        raise UserError(f"{path}: classes must be a list of different names: got {names.dtype} of shape {names.shape}")
     return tuple(str(name) for name in names.tolist())
 
 

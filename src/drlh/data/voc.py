@@ -34,9 +34,7 @@ def read(root: Path, skip_bad: bool = False) -> DataSet:
     sets = ("trainval",) if has_set(root, "trainval") else ("train", "val")
     present = [name for name in (*sets, "test") if has_set(root, name)]
     if not present:
-        raise UserError(
-            f"{root / 'ImageSets' / 'Main'} lists neither trainval nor test; unpack the VOC archives anew"
-        )
+        raise UserError(f"{root / 'ImageSets' / 'Main'} lists neither trainval nor test; unpack the VOC archives anew")
     parts = [_read_set(root, name) for name in present]
     ids = [picture for pictures, _ in parts for picture in pictures]
     test = np.concatenate([np.full(len(labels), name == "test") for name, (_, labels) in zip(present, parts)])
@@ -64,9 +62,7 @@ def _read_set(root: Path, name: str) -> tuple[list[str], Labels]:
     pictures = list(columns[0])
     for class_name, column in zip(CLASSES, columns):
         if list(column) != pictures:
-            raise UserError(
-                f"{main / f'{class_name}_{name}.txt'} lists other pictures than {CLASSES[0]}_{name}.txt"
-            )
+            raise UserError(f"{main / f'{class_name}_{name}.txt'} lists other pictures than {CLASSES[0]}_{name}.txt")
     return pictures, np.array([list(column.values()) for column in columns], np.uint8).T
 
 

@@ -103,7 +103,9 @@ def legacy_mean_average_precision(
 def _find(mode: str) -> LegacyMode:
     if mode not in LEGACY:
         near = difflib.get_close_matches(mode, LEGACY, n=1, cutoff=0)
-        raise UserError(f"there is no legacy mode {mode!r}: did you mean {near[0]}? There are {', '.join(LEGACY)}")
+        raise UserError(
+            f"there is no legacy mode {mode!r}, the nearest name is {near[0]}: choose one of {', '.join(LEGACY)}"
+        )
     return LEGACY[mode]
 
 

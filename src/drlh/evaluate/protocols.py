@@ -70,6 +70,8 @@ class Protocol:
     ) -> Split:
         """Rows of a data set with these labels and, where it has any, its publisher's test rows (n,) bool."""
         labels = one_label_set(labels, "labels")
+        if len(labels) < 2:
+            raise UserError(f"{self.name} needs at least two labelled images: got {len(labels)}")
         if not self.free_sizes and (n_query is not None or n_train is not None):
             raise UserError(f"{self.name} fixes its own sizes: leave out n_query and n_train, or use `split`")
         if test_mask is not None and (test_mask.dtype != np.bool_ or test_mask.shape != labels.shape[:1]):
@@ -88,7 +90,9 @@ def get_protocol(name: str, **parameters: Any) -> Protocol:
     """The protocol of that name; `parameters` replace its own where it has any."""
     if name not in PROTOCOLS:
         near = difflib.get_close_matches(name, PROTOCOLS, n=1, cutoff=0)
-        raise UserError(f"there is no protocol {name!r}: did you mean {near[0]}? There are {', '.join(PROTOCOLS)}")
+        raise UserError(
+            f"there is no protocol {name!r}, the nearest name is {near[0]}: choose one of {', '.join(PROTOCOLS)}"
+        )
     protocol = PROTOCOLS[name]
     for key, value in parameters.items():
         if key not in protocol.parameters:

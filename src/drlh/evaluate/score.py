@@ -20,8 +20,7 @@ from drlh.evaluate.metrics import (
     recalls_at,
     recalls_by_radius,
 )
-from drlh.evaluate.protocols import get_protocol, split_digest
-from drlh.evaluate.splits import labels_digest
+from drlh.evaluate.protocols import get_protocol, labels_digest, split_digest
 from drlh.files import read_npz
 
 _FOREIGN = ("query_codes", "query_labels", "database_codes", "database_labels")

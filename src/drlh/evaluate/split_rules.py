@@ -43,7 +43,10 @@ def cifar10_2(request: Request) -> Split:
     if request.test is not None and not request.parameters["random_query"]:
         query = np.flatnonzero(request.test)
     else:
-        (query,) = _per_class(request, query=request.parameters["query_per_class"])
+        size = request.parameters["query_per_class"]
+        if size < 1:
+            raise UserError(f"query_per_class of {request.protocol} must be at least 1: got {size}")
+        (query,) = _per_class(request, query=size)
     rest = _all_but(request, query)
     return _checked(request, Split(query, rest, rest))
 
@@ -96,11 +99,11 @@ def _held_out(request: Request) -> NDArray[np.bool_]:
     ids = _class_ids(request)
     classes = np.unique(ids)
     share = request.parameters["held_out"]
-    n_held_out = int(share * len(classes) + 0.5)
+    n_held_out = int(share * len(classes) + 0.5) if 0 < share < 1 else 0
     if not 1 <= n_held_out < len(classes):
         raise UserError(
             f"{request.protocol} must hold out at least one class and leave at least one: held_out={share} of "
-            f"{len(classes)} classes is {n_held_out}"
+            f"{len(classes)} classes leaves {n_held_out} held out"
         )
     order = Shuffle(f"{request.protocol} classes", 1, 0).order(len(classes))
     window = (request.seed * n_held_out + np.arange(n_held_out)) % len(classes)

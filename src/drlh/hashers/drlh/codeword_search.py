@@ -28,9 +28,10 @@ def search_codewords(n_classes: int, n_bits: int, bound: int, rng: np.random.Gen
 
     No minimum distance passes `bound`: reaching it ends the search.
     """
-    found = []
-    for columns, source in _bch_starts(n_classes, n_bits):
-        linear = _select(_best_columns(columns, n_classes, n_bits, bound, rng), n_classes)
+    k, found = _dimension(n_classes, n_bits), []
+    for columns, source in _bch_starts(k, n_bits):
+        columns = _best_columns(columns, k, n_bits, bound, rng)
+        linear = _select(columns, k, n_classes)
         codewords = _raise_mean(_raise_distance(linear, bound, rng))
         n_changed = int((codewords != linear).sum())
         source += f", {n_changed} of {linear.size} bits changed" if n_changed else ""
@@ -61,12 +62,11 @@ def _dimension(n_classes: int, n_bits: int) -> int:
     return max((n_classes - 1).bit_length(), min(n_bits.bit_length(), _LARGEST_DIMENSION_FOR_VARIETY))
 
 
-def _bch_starts(n_classes: int, n_bits: int) -> list[tuple[Columns, str]]:
+def _bch_starts(k: int, n_bits: int) -> list[tuple[Columns, str]]:
     """The extended BCH codes that promise most, as columns; their number may differ from n_bits."""
-    k = _dimension(n_classes, n_bits)
     ranked = []
     for m in bch.PRIMITIVE_POLYNOMIALS:
-        if not min(n_bits // 2, 4096) <= 1 << m <= max(4 * n_bits, 2 << k):
+        if not min(n_bits // 2, 4096) <= 1 << m <= max(4 * n_bits, 2 << k, 8):
             continue
         for code in bch.bch_codes(m):
             n_shortened = min(code.k - k, max(0, code.n + 1 - n_bits))
@@ -120,11 +120,8 @@ def _cost_of(change: int, weights: Table, target: float, rng: np.random.Generato
     return _sum_where_odd(per_message) + rng.random(len(weights)) / 2
 
 
-def _best_columns(
-    columns: Columns, n_classes: int, n_bits: int, bound: int, rng: np.random.Generator
-) -> Columns:
+def _best_columns(columns: Columns, k: int, n_bits: int, bound: int, rng: np.random.Generator) -> Columns:
     """Brings the list to n_bits columns and raises its minimum weight as far as the search gets."""
-    k = _dimension(n_classes, n_bits)
     columns = _resize(columns, n_bits, k, rng)
     while (distance := _weights(columns, k).min()) < bound:
         better = _exchange_columns(columns, k, distance + 1, rng)
@@ -171,10 +168,9 @@ def _exchange_columns(columns: Columns, k: int, target: float, rng: np.random.Ge
     return None
 
 
-def _select(columns: Columns, n_classes: int) -> Codes:
+def _select(columns: Columns, k: int, n_classes: int) -> Codes:
     """Codewords of a linear code, each as far as can be from those before: complements come in pairs."""
-    messages = np.arange(1 << int(columns.max()).bit_length())
-    weights = _weights(columns, int(columns.max()).bit_length())
+    messages, weights = np.arange(1 << k), _weights(columns, k)
     weights[0] = 0
     chosen = [0]
     nearest, total = weights.copy(), weights.copy()

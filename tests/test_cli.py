@@ -1,0 +1,232 @@
+"""The verbs as a person or a program uses them."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from drlh import cli
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        assert self.code == 0, self.err
+        return json.loads(self.out)
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Runs `drlh …` in this process with a cache of its own."""
+    monkeypatch.setenv("DRLH_CACHE", str(tmp_path / "cache"))
+
+    def call(*arguments: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["drlh", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        captured = capsys.readouterr()
+        return Outcome(int(stop.value.code or 0), captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """A folder of 3 × 20 small pictures: stripes across, stripes down, and dots, with noise."""
+    rng = np.random.default_rng(0)
+    y, x = np.mgrid[:32, :32]
+    patterns = {"across": y % 8 < 4, "down": x % 8 < 4, "dots": (x % 8 < 4) & (y % 8 < 4)}
+    for name, pattern in patterns.items():
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for number in range(20):
+            shifted = np.roll(pattern, tuple(rng.integers(0, 8, 2)), (0, 1))
+            noisy = 60 + 120 * shifted[..., None] + rng.normal(0, 20, (32, 32, 3))
+            picture = Image.fromarray(noisy.clip(0, 255).astype(np.uint8))
+            picture.save(tmp_path / "photos" / name / f"{number:02}.png")
+    return tmp_path / "photos"
+
+
+def feature_file(path: Path, n: int = 120) -> Path:
+    rng = np.random.default_rng(0)
+    labels = np.arange(n) % 4
+    np.savez(path, x=rng.normal(size=(4, 12))[labels] * 3 + rng.normal(size=(n, 12)), y=labels)
+    return path
+
+
+def test_methods_as_json_lists_name_family_supervision_and_reference(run: Run) -> None:
+    found = run("methods", "--json").json
+    assert {"itq", "lsh"} <= {method["name"] for method in found}
+    assert all(set(method) == {"name", "family", "supervised", "reference"} for method in found)
+    assert "itq" in run("methods").out
+
+
+def test_from_a_folder_of_photos_to_search_hits(run: Run, photos: Path, tmp_path: Path) -> None:
+    features, model, codes, index = (tmp_path / name for name in ("f.npz", "m", "c.npz", "i"))
+    made = run("features", "--data", photos, "--features", "gist", "-o", features, "--json").json
+    assert (made["rows"], made["n_features"]) == (60, 512)
+    fitted = run("fit", "--method", "itq", "--bits", 16, "--data", features, "-o", model, "--json").json
+    assert (fitted["method"], fitted["bits"], fitted["n_train"]) == ("itq", 16, 60)
+    encoded = run("encode", model, "--data", photos, "-o", codes, "--json").json
+    assert (encoded["rows"], encoded["bits"]) == (60, 16)
+    assert run("index", codes, "-o", index, "--json").json["rows"] == 60
+    (result,) = run("search", index, "--model", model, photos / "down" / "03.png", "-k", 5, "--json").json
+    assert len(result["hits"]) == 5
+    nearest = [hit for hit in result["hits"] if hit["distance"] == 0]
+    assert "down/03.png" in {hit["name"] for hit in nearest}
+    assert all(hit["labels"] == ["down"] for hit in result["hits"][:3])
+    assert "down/03.png" in run("search", index, "--model", model, photos / "down" / "03.png").out
+
+
+def test_codes_from_images_and_from_their_feature_file_are_the_same(run: Run, photos: Path, tmp_path: Path) -> None:
+    run("features", "--data", photos, "--features", "gist", "-o", tmp_path / "f.npz")
+    run("fit", "--bits", 24, "--data", tmp_path / "f.npz", "-o", tmp_path / "m", "--method", "itq")
+    run("encode", tmp_path / "m", "--data", photos, "-o", tmp_path / "a.npz")
+    run("encode", tmp_path / "m", "--data", tmp_path / "f.npz", "-o", tmp_path / "b.npz")
+    packed = [np.load(tmp_path / name)["packed"] for name in ("a.npz", "b.npz")]
+    np.testing.assert_array_equal(*packed)
+
+
+def test_three_commands_lead_from_photos_to_an_evaluated_code(run: Run, photos: Path, tmp_path: Path) -> None:
+    options = ("--protocol", "split", "--n-query", 15)
+    assert (
+        run("fit", "--data", photos, "--features", "gist", "--method", "itq", "-o", tmp_path / "m", *options).code == 0
+    )
+    assert run("encode", tmp_path / "m", "--data", photos, "-o", tmp_path / "c.npz").code == 0
+    scores = run("evaluate", tmp_path / "c.npz", *options, "--json").json
+    assert scores["n_query"] == 15
+    assert scores["map_worst"] <= scores["map"] <= scores["map_best"]
+    assert scores["map"] > 0.6  # three classes: chance is a third
+    assert scores["warnings"] == []
+
+
+def test_evaluating_a_model_on_its_own_training_rows_is_said(run: Run, tmp_path: Path) -> None:
+    data = feature_file(tmp_path / "f.npz")
+    run("fit", "--data", data, "-o", tmp_path / "m", "--method", "itq")
+    run("encode", tmp_path / "m", "--data", data, "-o", tmp_path / "c.npz")
+    assert "fitted on all of these rows" in run("evaluate", tmp_path / "c.npz").err
+
+
+def test_codes_made_elsewhere_are_evaluated(run: Run, tmp_path: Path) -> None:
+    codes = np.array([[0, 0, 0, 1], [0, 0, 1, 1], [1, 1, 1, 1]])
+    np.savez(
+        tmp_path / "theirs.npz",
+        query_codes=codes[:1],
+        query_labels=[0],
+        database_codes=codes[1:],
+        database_labels=[1, 0],
+    )
+    scores = run("evaluate", tmp_path / "theirs.npz", "--json").json
+    assert scores["map"] == 0.5
+    assert scores["precision@1"] == 0.0
+
+
+def test_bench_gives_one_record_a_cell(run: Run, tmp_path: Path) -> None:
+    data = feature_file(tmp_path / "f.npz")
+    options = ("--data", data, "--protocol", "split", "--n-query", 30, "--methods", "itq,lsh", "--bits", "8,16")
+    records = run("bench", *options, "--seeds", "0,1", "--json").json
+    assert len(records) == 8
+    assert {record["protocol"] for record in records} == {"split"}
+    table = run("bench", *options).out
+    assert "itq" in table
+    assert "30 queries" in table
+
+
+def test_bench_on_digits_needs_nothing_but_the_name_of_features(run: Run) -> None:
+    options = ("--data", "digits", "--features", "gray8", "--protocol", "split", "--n-query", 200, "--n-train", 500)
+    (record,) = run("bench", *options, "--methods", "itq", "--json").json
+    assert (record["n_query"], record["n_train"], record["n_database"]) == (200, 500, 1597)
+    assert record["map"] > 0.3
+
+
+def test_data_list_and_info(run: Run, photos: Path) -> None:
+    names = {row["name"] for row in run("data", "list", "--json").json}
+    assert {"digits", "cifar10", "fashion-mnist", "nuswide21", "voc2007"} <= names
+    assert "digits" in run("data", "list").out
+    info = run("data", "info", photos, "--json").json
+    assert info["rows"] == 60
+    assert "across" in run("data", "info", photos).out
+
+
+def test_a_broken_photo_is_one_sentence_and_skip_bad_goes_on(run: Run, photos: Path, tmp_path: Path) -> None:
+    (photos / "dots" / "07.png").write_bytes(b"not a picture")
+    wanted = ("features", "--data", photos, "--features", "gist", "-o", tmp_path / "f.npz")
+    outcome = run(*wanted)
+    assert outcome.code == 2
+    assert "07.png" in outcome.err
+    assert not (tmp_path / "f.npz").exists()
+    outcome = run(*wanted, "--skip-bad", "--json")
+    assert outcome.json["rows"] == 59
+    assert "left out 1 rows" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("fit", "--data", "nowhere.npz", "-o", "m"), "nowhere.npz"),
+        (("fit", "--data", "FILE", "-o", "m", "--method", "itqq"), "did you mean 'itq'"),
+        (("fit", "--data", "FILE", "-o", "m", "--bits", "0"), "at least 1"),
+        (("fit", "--data", "FILE", "-o", "m", "--set", "n_iterations"), "NAME=VALUE"),
+        (("fit", "--data", "FILE", "-o", "m", "--set", "depth=3"), "no parameter 'depth'"),
+        (("fit", "--data", "digits", "-o", "m", "--features", "gistt"), "gist"),
+        (("bench", "--data", "FILE", "--bits", "a,b"), "whole numbers"),
+        (("bench", "--data", "FILE", "--protocol", "cifar-I"), "cifar10-I"),
+        (("bench", "--data", "FILE", "--protocol", "cifar10-I"), "split"),
+        (("encode", "nowhere", "--data", "FILE", "-o", "c.npz"), "nowhere"),
+        (("index", "nowhere.npz", "-o", "i"), "nowhere.npz"),
+        (("index", "FILE", "-o", "i"), "not a file of codes"),
+        (("search", "nowhere", "--model", "nowhere", "a.jpg"), "nowhere"),
+        (("evaluate", "FILE"), "query_codes"),
+        (("data", "info", "cifar"), "cifar10"),
+        (("data", "fetch", "digit"), "digits"),
+    ],
+)
+def test_a_mistake_is_one_sentence_with_exit_code_2(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], complaint: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = feature_file(tmp_path / "f.npz")
+    before = sorted(os.listdir(tmp_path))
+    outcome = run(*(str(file) if argument == "FILE" else argument for argument in arguments))
+    assert outcome.code == 2
+    assert complaint in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert outcome.out == ""
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_every_verb_has_help_with_an_example(run: Run) -> None:
+    verbs = ("demo", "methods", "features", "fit", "encode", "index", "search", "evaluate", "bench")
+    for verb in [(verb,) for verb in verbs] + [("data", verb) for verb in ("list", "info", "fetch")]:
+        outcome = run(*verb, "--help")
+        assert outcome.code == 0
+        assert f"Example: drlh {' '.join(verb)}" in outcome.out
+
+
+def test_the_command_is_installed_and_starts_quickly() -> None:
+    result = subprocess.run(
+        [Path(sys.executable).parent / "drlh", "--version"], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.startswith("drlh 0.")
+
+
+def test_the_demo_writes_a_page_with_pictures(run: Run, tmp_path: Path) -> None:
+    result = run("demo", "-o", tmp_path / "demo", "--json").json
+    page = Path(result["page"]).read_text(encoding="utf-8")
+    assert page.count("<img") == 110  # ten queries with ten hits each
+    assert page.count('class="good"') > 70
+    assert "https://" not in page
+    assert all(record["map"] > 0.2 for record in result["records"])
