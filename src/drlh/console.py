@@ -70,11 +70,15 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: st
     body = [[_shown(cell) for cell in row] for row in rows]
     table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for number, column in enumerate(columns):
-        numeric = bool(body) and all(row[number][:1].isdigit() or row[number] in ("", "-") for row in body)
+        numeric = bool(body) and all(_is_number(row[number]) for row in body)
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in body:
         table.add_row(*row)
     Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False).print(table)
+
+
+def _is_number(text: str) -> bool:
+    return text == "-" or text.replace(".", "", 1).isdigit()
 
 
 def _shown(cell: Any) -> str:

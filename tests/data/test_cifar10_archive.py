@@ -98,8 +98,3 @@ def test_a_damaged_sheet_is_refused_in_a_sentence(tmp_path: Path, records: NDArr
     files["package/data_batch_2.png"] = files["package/data_batch_2.png"][:900]
     with pytest.raises(UserError, match="cannot be unpacked as CIFAR-10"):
         cifar10_archive.unpack(write_archive(tmp_path / "archive.tgz", files), tmp_path / "out")
-
-
-def test_the_table_holds_the_published_digests() -> None:
-    assert list(cifar10_archive.SHA1) == list(BATCHES)
-    assert cifar10_archive.SHA1["data_batch_1"] == "aadd24acce27caa71bf4b10992e9e7b2d74c2540"

@@ -33,7 +33,7 @@ def test_a_cut_download_goes_on_where_it_stopped(tmp_path: Path, server: "FileSe
     server.files["/set.bin"] = CONTENT
     server.cut = 300_000
     target = tmp_path / "set.bin"
-    with pytest.raises(UserError, match="cut after 300,000 of 1,024,000 bytes.*put it there by hand"):
+    with pytest.raises(UserError, match=r"cut after 300,000 of 1,024,000 bytes.*put it there by hand"):
         download(f"{server.address}/set.bin", target, MD5, otherwise=OTHERWISE)
     assert not target.exists()
     assert (tmp_path / "set.bin.part").stat().st_size == 300_000
@@ -74,7 +74,7 @@ def test_without_a_network_one_sentence_says_what_to_do(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with pytest.raises(UserError, match="cannot be fetched: .*refused; put it there by hand"):
+    with pytest.raises(UserError, match=r"cannot be fetched: .*refused; put it there by hand"):
         download(f"http://127.0.0.1:{port}/set.bin", tmp_path / "set.bin", MD5, otherwise=OTHERWISE)
     assert list(tmp_path.iterdir()) == []
 
@@ -87,5 +87,5 @@ def test_an_address_without_the_file_is_told(tmp_path: Path, server: "FileServer
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path, server: "FileServer") -> None:
     server.files["/set.bin"] = CONTENT
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(UserError, match="cannot write .*choose another directory with --dir"):
+    with pytest.raises(UserError, match=r"cannot write .*choose another directory with --dir"):
         download(f"{server.address}/set.bin", tmp_path / "file" / "set.bin", MD5, otherwise=OTHERWISE)

@@ -147,6 +147,24 @@ def test_voc2007_is_two_archives_in_one_tree(
     assert len(server.asked) == 2
 
 
+def test_voc2007_is_unpacked_again_where_unpacking_was_broken_off(
+    tmp_path: Path, server: "FileServer", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "VOCtest_06-Nov-2007.tar"
+    monkeypatch.setattr(fetching, "VOC_MD5", {name: hashlib.md5(voc_tar("test", "000001")).hexdigest()})
+    server.files[f"/{name}"] = voc_tar("test", "000001")
+
+    def break_off(done: int, total: int, what: str) -> None:
+        if what.startswith("unpacking") and done == 10:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch("voc2007", directory=tmp_path, source=server.address, progress=break_off)
+    fetch("voc2007", directory=tmp_path, source=server.address)
+    assert len(load("voc2007", directory=tmp_path)) == 1
+    assert len(server.asked) == 1
+
+
 @pytest.mark.parametrize(
     ("name", "source", "told"),
     [

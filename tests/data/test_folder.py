@@ -40,7 +40,7 @@ def test_loose_pictures_and_empty_folders_are_told(tmp_path: Path, write_picture
     (tmp_path / "scripts").mkdir()
     dataset = load(tmp_path)
     assert dataset.classes == ("class",)
-    assert "1 pictures directly in" in dataset.notes[0]
+    assert "outside any class folder, are not in the set: 1" in dataset.notes[0]
     assert "scripts" in dataset.notes[1]
 
 

@@ -78,7 +78,7 @@ def test_multi_hot_labels_stay_multi_hot(tmp_path: Path, kind: type) -> None:
     assert dataset.is_multilabel
     assert dataset.labels.dtype == np.uint8
     assert dataset.labels.tolist() == hot.tolist()
-    assert "1 rows carry no label" in dataset.notes[0]
+    assert "no other row is relevant: 1" in dataset.notes[0]
 
 
 def test_ids_that_start_at_1_leave_no_empty_class(tmp_path: Path) -> None:

@@ -11,9 +11,14 @@ from drlh.errors import UserError
 
 Write = Callable[[Path, int], Path]
 MARKS = {  # 1 there, 0 there but difficult, -1 (all others) not there
-    "trainval": {"000005": {"chair": 1}, "000007": {"car": 1, "person": 0}, "000009": {"horse": 1}, "000012": {"car": 0}},
+    "trainval": {
+        "000005": {"chair": 1},
+        "000007": {"car": 1, "person": 0},
+        "000009": {"horse": 1},
+        "000012": {"car": 0},
+    },
     "test": {"000001": {"dog": 1, "person": 1}, "000002": {"train": 1}},
-}  # fmt: skip
+}
 
 
 @pytest.fixture

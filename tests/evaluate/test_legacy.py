@@ -84,9 +84,7 @@ def test_default_sort_modes_leave_ties_as_numpy_sorts_float_distances(mode):
 @pytest.mark.parametrize("top_k", [None, 50])
 def test_their_number_lies_between_our_worst_and_best_with_the_same_divisor(mode, top_k):
     case = tied_case()
-    worst, best = (
-        mean_average_precision(*case, top_k=top_k, divisor="found", ties=ties) for ties in ("worst", "best")
-    )
+    worst, best = (mean_average_precision(*case, top_k=top_k, divisor="found", ties=ties) for ties in ("worst", "best"))
     value = legacy_mean_average_precision(mode, *case, top_k=top_k)
     assert worst < value < best
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import groupby, permutations, product
+from itertools import combinations, groupby, permutations, product
 
 import numpy as np
 import pytest
@@ -44,9 +44,7 @@ def counts_of(items: Items) -> LevelCounts:
 
 def orders(items: Items) -> Iterator[list[int]]:
     """The grades in every order of the ties."""
-    levels = [
-        [grade for _, grade in level] for _, level in groupby(sorted(items), key=lambda item: item[0])
-    ]
+    levels = [[grade for _, grade in level] for _, level in groupby(sorted(items), key=lambda item: item[0])]
     for choice in product(*(permutations(level) for level in levels)):
         yield [grade for level in choice for grade in level]
 
@@ -63,7 +61,7 @@ def over_orders(values: list[Fraction], ties: str) -> float:
     return float(chosen)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(relevant_items, st.one_of(st.none(), st.integers(1, 9)))
 def test_average_precision_is_the_mean_largest_and_smallest_over_all_orders_of_the_ties(items, top_k):
     counts = counts_of(items)
@@ -73,6 +71,31 @@ def test_average_precision_is_the_mean_largest_and_smallest_over_all_orders_of_t
         for ties in ALL_TIES:
             (fast,) = average_precisions_of(counts, top_k=top_k, divisor=divisor, ties=ties)
             assert fast == pytest.approx(over_orders(slow, ties), abs=1e-12)
+
+
+def every_small_ranking(n_items: int, n_levels: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    """All ((items, relevant items), ...) of so many levels with at most so many items in all, and at least one."""
+    levels = [(n, p) for n in range(n_items + 1) for p in range(n + 1)]
+    for ranking in product(levels, repeat=n_levels):
+        if 1 <= sum(n for n, _ in ranking) <= n_items:
+            yield ranking
+
+
+def placements(ranking: tuple[tuple[int, int], ...]) -> Iterator[list[int]]:
+    """Every way the relevant items of each level can lie; all are equally likely."""
+    for choice in product(*(combinations(range(n), p) for n, p in ranking)):
+        yield [int(place in hits) for (n, _), hits in zip(ranking, choice, strict=True) for place in range(n)]
+
+
+@pytest.mark.parametrize("divisor", ["min", "found"])
+@pytest.mark.parametrize("cut", range(1, 6))
+def test_average_precision_is_exact_on_every_ranking_of_five_items_in_three_levels(cut, divisor):
+    rankings = list(every_small_ranking(5, 3))
+    total, relevant = np.moveaxis(np.array(rankings), 2, 0)
+    slow = [[slow_average_precision(grades, cut, divisor) for grades in placements(r)] for r in rankings]
+    for ties in ALL_TIES:
+        fast = average_precisions_of(LevelCounts(total, relevant), top_k=cut, divisor=divisor, ties=ties)
+        assert np.allclose(fast, [over_orders(values, ties) for values in slow], rtol=0, atol=1e-12)
 
 
 @settings(max_examples=40, deadline=None)

@@ -103,13 +103,19 @@ def _fetch_fashion(place: Path, base: str, progress: Progress) -> None:
 
 def _fetch_voc(place: Path, base: str, progress: Progress) -> None:
     for name, md5 in VOC_MD5.items():
-        root = voc.find(place)
-        if root is not None and voc.has_set(root, "test" if "test" in name else "trainval"):
+        if _has_voc(place, name):
             continue
         otherwise = f"without a network, unpack {name} into {place}"
         download(f"{base}/{name}", place / name, md5, otherwise=otherwise, progress=progress)
         _unpack_voc(place / name, place, progress)
         (place / name).unlink()
+
+
+def _has_voc(place: Path, name: str) -> bool:
+    # An archive that is still there was not unpacked to its end.
+    root = voc.find(place)
+    part = "test" if "test" in name else "trainval"
+    return root is not None and voc.has_set(root, part) and not (place / name).exists()
 
 
 def _unpack_voc(archive: Path, place: Path, progress: Progress) -> None:

@@ -66,7 +66,7 @@ def _notes(root: Path, counts: dict[str, int]) -> tuple[str, ...]:
     empty = [folder for folder, count in counts.items() if not count]
     notes = []
     if loose:
-        notes.append(f"{loose} pictures directly in {root} belong to no class folder and are not in the set")
+        notes.append(f"pictures directly in {root}, outside any class folder, are not in the set: {loose}")
     if empty:
         notes.append(f"folders without pictures are no classes: {', '.join(empty)}")
     return tuple(notes)

@@ -161,4 +161,4 @@ def _extractor(arrays: dict[str, Array], path: Path) -> dict[str, Any] | None:
 
 def _notes(labels: Labels) -> tuple[str, ...]:
     bare = int((labels.sum(axis=1) == 0).sum()) if labels.ndim == 2 else 0
-    return (f"{bare} rows carry no label: no other row is ever relevant to them",) if bare else ()
+    return (f"rows without any label, to which no other row is relevant: {bare}",) if bare else ()

@@ -27,6 +27,7 @@ __all__ = [
     "Split",
     "StoredSplit",
     "get_protocol",
+    "labels_digest",
     "load_split",
     "save_split",
     "split_digest",

@@ -38,7 +38,7 @@ class Shuffle:
     """
 
     def __init__(self, name: str, version: int, seed: int) -> None:
-        whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+        whole = type(seed) is int or isinstance(seed, np.integer)  # True and False are no seeds
         if not whole or seed < 0:
             raise UserError(f"the seed of a split must be a whole number of at least 0: got {seed!r}")
         self.bits = np.random.PCG64(np.random.SeedSequence([*name.encode(), version, int(seed)]))

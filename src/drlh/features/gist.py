@@ -75,7 +75,7 @@ def _spectrum(pictures: Matrix) -> Matrix:
     """(n, 2, 96, 96): real and imaginary part of the transform of the mirrored pictures, origin in the middle."""
     cosines, sines, joint = _analysis()
     along = np.concatenate([pictures @ cosines.T, pictures @ sines.T], axis=1)  # (n, 64, 96)
-    return (joint @ along).reshape(len(pictures), 2, _PERIOD, _PERIOD)
+    return (joint @ along[:, None]).reshape(len(pictures), 2, _PERIOD, _PERIOD)
 
 
 class Band(NamedTuple):
@@ -142,7 +142,10 @@ def _analysis() -> tuple[Matrix, Matrix, Matrix]:
     fold = np.eye(SIZE)[_mirror(SIZE, _EXTENSION)]  # (96, 32): the mirrored picture from the picture
     cosines, sines = np.cos(angles) @ fold, np.sin(angles) @ fold
     joint = np.block([[cosines, -sines], [-sines, -cosines]])
-    return cosines.astype(np.float32), sines.astype(np.float32), joint.astype(np.float32)
+    # In blocks of 32 rows, products too small for the library to spread over threads of its own: the cores are
+    # busy with other pictures.
+    blocks = joint.reshape(-1, SIZE, 2 * SIZE)
+    return cosines.astype(np.float32), sines.astype(np.float32), blocks.astype(np.float32)
 
 
 @cache
@@ -152,10 +155,11 @@ def _bands() -> list[Band]:
 
 def _band(scale: int, number: int) -> Band:
     gain = transfer_function(scale, number)
-    rows, columns = (_extent((gain > _NEGLIGIBLE).any(axis=axis)) for axis in (1, 0))
+    gain[gain < _NEGLIGIBLE] = 0  # also where it would make numbers so small that arithmetic slows down
+    rows, columns = _extent(gain.any(axis=1)), _extent(gain.any(axis=0))
     # 1 / 96² makes the sums the inverse transform.
-    gain = gain[rows, columns].astype(np.float32) / np.float32(_PERIOD**2)
-    return Band(rows, columns, gain, _synthesis(rows), _synthesis(columns).T)
+    gain = gain[rows, columns] / _PERIOD**2
+    return Band(rows, columns, gain.astype(np.float32), _synthesis(rows), _synthesis(columns).T)
 
 
 def transfer_function(scale: int, number: int) -> NDArray[np.float64]:

@@ -39,8 +39,7 @@ def order_by_similarity(
 ) -> Codebook:
     """The same codewords, dealt to the classes so that the sum of similarity * distance is small.
 
-    A quadratic assignment: from the given order and from a few random ones, the best swap of two codewords is made
-    until none helps.
+    A quadratic assignment by two-opt, from the given order and from a few random ones.
     """
     wanted = _square(similarity, "similarity")
     if len(wanted) != codebook.n_classes:
@@ -57,22 +56,29 @@ def order_by_similarity(
 
 
 def _swap_until_best(wanted: Matrix, distances: Matrix, order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Two-opt. With `mixed` = wanted @ distances the change of every swap is known at once, and stays so."""
+    """Two-opt: each class in turn trades codewords with its best partner, until nobody gains."""
     order, distances = order.copy(), distances[np.ix_(order, order)]
-    mixed = wanted @ distances
-    smallest = 1e-9 * max(1.0, np.abs(wanted).max()) * distances.max()
-    while True:
-        own = np.diag(mixed)
-        change = mixed + mixed.T - own[:, None] - own + 2 * wanted * distances
-        first, second = np.unravel_index(change.argmin(), change.shape)
-        if change[first, second] >= -smallest:
-            return order
-        swap, swapped = [first, second], [second, first]
-        mixed += np.outer(wanted[:, first] - wanted[:, second], distances[second] - distances[first])
-        mixed[:, swap] = mixed[:, swapped]
-        distances[swap] = distances[swapped]
-        distances[:, swap] = distances[:, swapped]
-        order[swap] = order[swapped]
+    smallest = 1e-9 * np.abs(wanted).max() * distances.sum()
+    n_idle, first = 0, 0
+    while n_idle < len(order):
+        change = _swap_changes(wanted, distances, first)
+        second = int(change.argmin())
+        n_idle += 1
+        if change[second] < -smallest:
+            swap, swapped = [first, second], [second, first]
+            distances[swap] = distances[swapped]
+            distances[:, swap] = distances[:, swapped]
+            order[swap] = order[swapped]
+            n_idle = 0
+        first = (first + 1) % len(order)
+    return order
+
+
+def _swap_changes(wanted: Matrix, distances: Matrix, first: int) -> NDArray[np.float64]:
+    """(C,): half the change of the sum when `first` trades places with each class."""
+    own = np.einsum("ij,ij->i", wanted, distances)
+    crossed = distances @ wanted[first] + wanted @ distances[first]
+    return np.asarray(crossed - own - own[first] + 2 * wanted[first] * distances[first])
 
 
 def _square(matrix: ArrayLike, name: str) -> Matrix:
