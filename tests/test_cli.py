@@ -145,8 +145,8 @@ def test_bench_gives_one_record_a_cell(run: Run, tmp_path: Path) -> None:
     assert "30 queries" in table
 
 
-def test_bench_on_digits_needs_nothing_but_the_name_of_features(run: Run) -> None:
-    options = ("--data", "digits", "--features", "gray8", "--protocol", "split", "--n-query", 200, "--n-train", 500)
+def test_bench_on_digits_needs_nothing_but_the_name(run: Run) -> None:
+    options = ("--data", "digits", "--protocol", "split", "--n-query", 200, "--n-train", 500)
     (record,) = run("bench", *options, "--methods", "itq", "--json").json
     assert (record["n_query"], record["n_train"], record["n_database"]) == (200, 500, 1597)
     assert record["map"] > 0.3

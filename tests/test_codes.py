@@ -44,9 +44,7 @@ def test_distance_blocks_cover_all_rows_in_order_and_agree_with_the_whole() -> N
     left, right = (codes.pack(rng.integers(0, 2, (n, 48), np.uint8)) for n in (37, 50))
     blocks = list(codes.distance_blocks(left, right, max_bytes=16 * 50 * 10))
     assert [rows.start for rows, _ in blocks] == [0, 10, 20, 30]
-    np.testing.assert_array_equal(
-        np.concatenate([part for _, part in blocks]), codes.hamming_distances(left, right)
-    )
+    np.testing.assert_array_equal(np.concatenate([part for _, part in blocks]), codes.hamming_distances(left, right))
 
 
 def test_hex_round_trip_and_its_errors() -> None:

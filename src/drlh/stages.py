@@ -36,6 +36,7 @@ def fit_model(
     hasher = make_hasher(method, n_bits, random_state=seed, **(parameters or {}))
     notes: dict[str, Any] = {
         "data": dataset.name,
+        "supervised": hasher.supervised,
         "classes": list(dataset.classes),
         "extractor": dataset.extractor,
         "labels": labels_digest(dataset.labels),

@@ -31,8 +31,7 @@ def test_the_quantization_error_is_at_most_that_of_faiss_and_close_to_it() -> No
 def test_more_rounds_never_raise_the_quantization_error() -> None:
     features = correlated()
     errors = [
-        ITQ(12, n_iterations=rounds, random_state=1).fit(features).quantization_error_
-        for rounds in range(0, 30, 3)
+        ITQ(12, n_iterations=rounds, random_state=1).fit(features).quantization_error_ for rounds in range(0, 30, 3)
     ]
     assert all(later <= earlier + 1e-9 for earlier, later in pairwise(errors))
     assert errors[-1] < 0.97 * errors[0]

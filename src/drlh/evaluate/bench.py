@@ -83,7 +83,7 @@ class Bench:
     def _path(self, cell: Cell, data_digest: str) -> Path | None:
         if self.records is None:
             return None
-        settings = [self.protocol.name, self.protocol.version, self.n_query, self.n_train]
+        settings = [self.protocol.title, self.protocol.version, self.n_query, self.n_train]
         settings += [sorted(cell.parameters.items()), version("drlh")]
         tag = digest(data_digest, repr(settings))[:10]
         name = f"{cell.method}-{cell.n_bits}-seed{cell.seed}-{tag}.json"
@@ -110,6 +110,7 @@ class Bench:
             "data": self.data.name,
             "features": (self.data.extractor or {}).get("name"),
             "protocol": self.protocol.name,
+            "protocol_parameters": dict(self.protocol.parameters),
             "protocol_version": self.protocol.version,
             "map": float(scores["expected"].mean()),
             "map_best": float(scores["best"].mean()),
@@ -124,7 +125,7 @@ class Bench:
             "n_features": int(self.data.features.shape[1]),
             "distinct_codes": len(np.unique(database, axis=0)),
             "supervised": find_method(cell.method).supervised,
-            "database_labels_seen": self.protocol.database_labels_seen,
+            "database_labels_seen": split.seen_share == 1,
             "split_digest": split_digest(split),
             "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
             "machine": machine(),
@@ -137,9 +138,7 @@ class Bench:
         labels: Labels = self.data.labels
         counts = level_counts(query, labels[split.query], database, labels[split.database], n_bits)
         return {
-            ties: average_precisions_of(
-                counts, top_k=self.protocol.top_k, divisor=self.protocol.divisor, ties=ties
-            )
+            ties: average_precisions_of(counts, top_k=self.protocol.top_k, divisor=self.protocol.divisor, ties=ties)
             for ties in ("expected", "best", "worst")
         }
 

@@ -20,7 +20,7 @@ from drlh.evaluate.metrics import (
     recalls_at,
     recalls_by_radius,
 )
-from drlh.evaluate.protocols import get_protocol, labels_digest, split_digest
+from drlh.evaluate.protocols import Split, get_protocol, labels_digest, split_digest
 from drlh.files import read_npz
 
 _FOREIGN = ("query_codes", "query_labels", "database_codes", "database_labels")
@@ -54,7 +54,7 @@ def evaluate_file(
     head = {
         "protocol": rule.name,
         "seed": seed,
-        "warnings": _warnings(codes, rule.database_labels_seen, split_digest(split)),
+        "warnings": _warnings(codes, split),
     }
     bits = unpack(np.asarray(codes.packed), codes.n_bits)
     labels = np.asarray(codes.labels)
@@ -94,16 +94,14 @@ def scores(
     return result
 
 
-def _warnings(codes: CodeSet, labels_seen: bool, digest: str) -> list[str]:
+def _warnings(codes: CodeSet, split: Split) -> list[str]:
     """What the model that made the codes had seen of the queries and of the database."""
     found = []
     fitted = codes.notes.get("split")
     if fitted is None and codes.notes.get("labels") == labels_digest(np.asarray(codes.labels)):
-        found.append(
-            "the model was fitted on all of these rows, queries included; fit it with the same --protocol"
-        )
-    elif fitted is not None and fitted.get("digest") != digest:
+        found.append("the model was fitted on all of these rows, queries included; fit it with the same --protocol")
+    elif fitted is not None and fitted.get("digest") != split_digest(split):
         found.append(f"the model was fitted under another split ({fitted['protocol']}, seed {fitted['seed']})")
-    if labels_seen:
-        found.append("under this protocol the method has seen the labels of the images searched")
+    if split.seen_share == 1 and codes.notes.get("supervised"):
+        found.append("the method has seen the labels of the images searched")
     return found

@@ -99,9 +99,7 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 )
             return labels.astype(np.int64)
         if not self.multilabel:
-            raise UserError(
-                f"{name} takes one label for each image: got labels of shape {y.shape}; pass class ids"
-            )
+            raise UserError(f"{name} takes one label for each image: got labels of shape {y.shape}; pass class ids")
         if y.ndim != 2 or y.shape[1] < 2 or not np.isin(y, (0, 1)).all():
             raise UserError(
                 f"labels of {name} must be class ids (n,) or a 0/1 matrix (n, n_classes) with at least 2 classes: "
