@@ -147,7 +147,8 @@ def codewords(code: BchCode, messages: Codes | None = None) -> Codes:
     messages = all_messages(code.k) if messages is None else check_codes(messages, "messages")
     if messages.shape[1] != code.k:
         raise UserError(f"messages of [{code.n}, {code.k}] have {code.k} bits: got shape {messages.shape}")
-    return messages @ generator_matrix(code) & 1  # bytes wrap at 256, which keeps parity
+    sums = messages @ generator_matrix(code)  # bytes wrap at 256, which keeps parity
+    return (sums % 2).astype(np.uint8)
 
 
 def extend(words: Codes) -> Codes:

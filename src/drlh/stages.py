@@ -14,7 +14,7 @@ from drlh.data import DataSet, FileImages, subset
 from drlh.data.base import Labels
 from drlh.errors import UserError
 from drlh.evaluate.protocols import get_protocol, labels_digest, split_digest
-from drlh.features import extract, extract_blocks, extractor_from
+from drlh.features import extract_blocks, extractor_from
 from drlh.hashers.base import Hasher, save_hasher
 from drlh.hashers.methods import find_method, load_hasher, make_hasher
 from drlh.index.flat import FlatIndex, load_index
@@ -100,7 +100,8 @@ def search_photos(
     hasher, notes = load_hasher(model)
     opened = index if isinstance(index, FlatIndex) else load_index(index)
     images = FileImages(Path(), [str(photo) for photo in photos])
-    packed = pack(hasher.transform(extract(images, _extractor(notes), cache=None).features))
+    pictures = [images.read(row) for row in range(len(images))]
+    packed = pack(hasher.transform(_extractor(notes)(pictures)))
     distances, rows = opened.search(packed, k)
     return [
         {"photo": str(photo), "code": to_hex(code), "hits": hits_of(opened.items, near, found)}

@@ -3,7 +3,6 @@
 Widths, depths and kernels are read off the weights; only the strides of the seven stages are written here.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,7 @@ import onnx
 from numpy.typing import NDArray
 
 from drlh.features.onnx_graph import Graph
-
-State = Mapping[str, NDArray[Any]]
+from drlh.features.weights import State
 
 SIZES = {"lite0": 224, "lite1": 240, "lite2": 260}
 _STRIDES = (1, 2, 2, 2, 1, 2, 1)

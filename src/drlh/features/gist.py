@@ -46,7 +46,8 @@ class Gist(Extractor):
 
     def prepare(self, picture: Picture) -> Matrix:
         small = centre(picture, SIZE, SIZE, Image.Resampling.BILINEAR)
-        return small.mean(axis=2, dtype=np.float32)
+        grey: Matrix = small.mean(axis=2, dtype=np.float32)
+        return grey
 
     def features(self, prepared: Sequence[Matrix]) -> Features:
         spectrum = _spectrum(_even_contrast(_stretch(np.stack(prepared))))
@@ -57,7 +58,8 @@ class Gist(Extractor):
 def _stretch(grey: Matrix) -> Matrix:
     """(n, 32, 32), each from 0 to 255; a picture of one colour becomes zero."""
     grey = grey - grey.min(axis=(1, 2), keepdims=True)
-    return grey * (np.float32(255) / np.maximum(grey.max(axis=(1, 2), keepdims=True), np.float32(1e-3)))
+    highest: Matrix = np.maximum(grey.max(axis=(1, 2), keepdims=True), np.float32(1e-3))
+    return grey * (np.float32(255) / highest)
 
 
 def _even_contrast(grey: Matrix) -> Matrix:
@@ -68,14 +70,16 @@ def _even_contrast(grey: Matrix) -> Matrix:
     padded = np.log1p(grey)[:, mirrored][:, :, mirrored]
     detail = padded - blur @ padded @ blur.T
     variance = blur[inside] @ (detail * detail) @ blur[inside].T
-    return detail[:, inside, inside] / (np.float32(0.2) + np.sqrt(np.abs(variance)))
+    even: Matrix = detail[:, inside, inside] / (np.float32(0.2) + np.sqrt(np.abs(variance)))
+    return even
 
 
 def _spectrum(pictures: Matrix) -> Matrix:
     """(n, 2, 96, 96): real and imaginary part of the transform of the mirrored pictures, origin in the middle."""
     cosines, sines, joint = _analysis()
     along = np.concatenate([pictures @ cosines.T, pictures @ sines.T], axis=1)  # (n, 64, 96)
-    return (joint @ along[:, None]).reshape(len(pictures), 2, _PERIOD, _PERIOD)
+    spectrum: Matrix = joint @ along[:, None]
+    return spectrum.reshape(len(pictures), 2, _PERIOD, _PERIOD)
 
 
 class Band(NamedTuple):
@@ -156,7 +160,7 @@ def _bands() -> list[Band]:
 def _band(scale: int, number: int) -> Band:
     gain = transfer_function(scale, number)
     gain[gain < _NEGLIGIBLE] = 0  # also where it would make numbers so small that arithmetic slows down
-    rows, columns = _extent(gain.any(axis=1)), _extent(gain.any(axis=0))
+    rows, columns = _extent(gain.max(axis=1)), _extent(gain.max(axis=0))
     # 1 / 96² makes the sums the inverse transform.
     gain = gain[rows, columns] / _PERIOD**2
     return Band(rows, columns, gain.astype(np.float32), _synthesis(rows), _synthesis(columns).T)
@@ -176,8 +180,8 @@ def transfer_function(scale: int, number: int) -> NDArray[np.float64]:
     return gain
 
 
-def _extent(used: NDArray[np.bool_]) -> slice:
-    places = np.flatnonzero(used)
+def _extent(gains: NDArray[np.float64]) -> slice:
+    places = np.flatnonzero(gains)
     return slice(int(places[0]), int(places[-1]) + 1)
 
 

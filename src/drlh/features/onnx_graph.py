@@ -22,12 +22,17 @@ class Graph:
     height: int
     width: int
     channels: int = 3
+    resize: str = "bicubic"  # how pictures are brought to the input size: bicubic or bilinear
+    shorter: int = 0  # where set: shorter side of the picture before the middle is cut out
+    batch: int = 4  # pictures that are best computed together
     top: str = "pixels"
     _nodes: list[Any] = field(default_factory=list)
     _weights: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._input = helper.make_tensor_value_info("pictures", TensorProto.UINT8, ["n", self.height, self.width, 3])
+        self._input = helper.make_tensor_value_info(
+            "pictures", TensorProto.UINT8, ["n", self.height, self.width, 3]
+        )
         self._nodes.append(helper.make_node("Transpose", ["pictures"], ["planes"], perm=[0, 3, 1, 2]))
         self._nodes.append(helper.make_node("Cast", ["planes"], ["pixels"], to=TensorProto.FLOAT))
 
@@ -93,6 +98,9 @@ class Graph:
         output = helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", self.channels])
         graph = helper.make_graph(self._nodes, "features", [self._input], [output], self._weights)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        # The file says itself how pictures come to it.
+        facts = {"resize": self.resize, "shorter": str(self.shorter), "batch": str(self.batch)}
+        helper.set_model_props(model, facts)
         onnx.checker.check_model(model, full_check=True)
         return model
 

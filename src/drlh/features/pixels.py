@@ -33,10 +33,9 @@ class Pixels(Extractor):
         return squash(picture, self.size, self.size, Image.Resampling.BICUBIC)
 
     def features(self, prepared: Sequence[NDArray[np.uint8]]) -> Features:
-        stack = np.stack(prepared)
-        if self.colour:
-            return stack.reshape(len(stack), -1) / np.float32(255)
-        return stack.sum(axis=3, dtype=np.float32).reshape(len(stack), -1) / np.float32(3 * 255)
+        stack = np.stack(prepared).astype(np.float32)
+        values = stack if self.colour else stack.sum(axis=3) / np.float32(3)
+        return values.reshape(len(stack), -1) / np.float32(255)
 
 
 def pixels_named(name: str) -> Pixels | None:

@@ -59,9 +59,11 @@ def _swap_until_best(wanted: Matrix, distances: Matrix, order: NDArray[np.int64]
     """Two-opt: each class in turn trades codewords with its best partner, until nobody gains."""
     order, distances = order.copy(), distances[np.ix_(order, order)]
     smallest = 1e-9 * np.abs(wanted).max() * distances.sum()
+    own = np.einsum("ij,ij->i", wanted, distances)
     n_idle, first = 0, 0
     while n_idle < len(order):
-        change = _swap_changes(wanted, distances, first)
+        crossed = distances @ wanted[first] + wanted @ distances[first]
+        change = crossed - own - own[first] + 2 * wanted[first] * distances[first]  # half of it, for all partners
         second = int(change.argmin())
         n_idle += 1
         if change[second] < -smallest:
@@ -69,16 +71,10 @@ def _swap_until_best(wanted: Matrix, distances: Matrix, order: NDArray[np.int64]
             distances[swap] = distances[swapped]
             distances[:, swap] = distances[:, swapped]
             order[swap] = order[swapped]
+            own = np.einsum("ij,ij->i", wanted, distances)
             n_idle = 0
         first = (first + 1) % len(order)
     return order
-
-
-def _swap_changes(wanted: Matrix, distances: Matrix, first: int) -> NDArray[np.float64]:
-    """(C,): half the change of the sum when `first` trades places with each class."""
-    own = np.einsum("ij,ij->i", wanted, distances)
-    crossed = distances @ wanted[first] + wanted @ distances[first]
-    return np.asarray(crossed - own - own[first] + 2 * wanted[first] * distances[first])
 
 
 def _square(matrix: ArrayLike, name: str) -> Matrix:

@@ -18,7 +18,7 @@ Table = NDArray[np.float64]
 _STARTS = 3
 _LINEAR_STEPS = 400  # for each target distance
 _FREE_STEPS = 2000
-_FREE_WORK = 20_000_000  # steps x classes^2 that one target may cost: about a second
+_FREE_WORK = 3_000_000_000  # multiplications that one target may cost: about a second
 _FEWEST_FREE_STEPS = 200  # with fewer the free search has no hope and is left out
 _LARGEST_DIMENSION_FOR_VARIETY = 12
 
@@ -45,7 +45,8 @@ def search_codewords(n_classes: int, n_bits: int, bound: int, rng: np.random.Gen
 def distance_matrix(codewords: Codes) -> NDArray[np.int64]:
     """(C, C) Hamming distances."""
     rows = signs(codewords).astype(np.float32)
-    return np.rint((codewords.shape[1] - rows @ rows.T) / 2).astype(np.int64)
+    distances: NDArray[np.int64] = np.rint((codewords.shape[1] - rows @ rows.T) / 2).astype(np.int64)
+    return distances
 
 
 def distance_quality(codewords: Codes) -> tuple[int, float]:
@@ -99,7 +100,8 @@ def _walsh(values: Table) -> Table:
 
 def _sum_where_odd(values: Table) -> Table:
     """For every c the sum of values[u] over the u with odd parity of u & c."""
-    return (values.sum() - _walsh(values)) / 2
+    sums: Table = (values.sum() - _walsh(values)) / 2
+    return sums
 
 
 def _weights(columns: Columns, k: int) -> Table:
@@ -178,7 +180,8 @@ def _select(columns: Columns, k: int, n_classes: int) -> Codes:
         chosen.append(int((nearest * (len(columns) * n_classes + 1) + total).argmax()))
         distances = weights[messages ^ chosen[-1]]
         nearest, total = np.minimum(nearest, distances), total + distances
-    return (np.bitwise_count(np.array(chosen)[:, None] & columns) & 1).astype(np.uint8)
+    codewords: Codes = np.bitwise_count(np.array(chosen)[:, None] & columns) % np.uint8(2)
+    return codewords
 
 
 # Free codes: single bits of single codewords.
@@ -186,7 +189,8 @@ def _select(columns: Columns, k: int, n_classes: int) -> Codes:
 
 def _raise_distance(codewords: Codes, bound: int, rng: np.random.Generator) -> Codes:
     """Flips bits until the minimum distance reaches the bound or no longer grows."""
-    n_steps = min(_FREE_STEPS, _FREE_WORK // len(codewords) ** 2)
+    n_classes, n_bits = codewords.shape
+    n_steps = min(_FREE_STEPS, _FREE_WORK // (n_classes**2 * (n_bits + 64)))
     if n_steps < _FEWEST_FREE_STEPS:
         return codewords
     while (distance := distance_quality(codewords)[0]) < bound:
@@ -223,7 +227,8 @@ def _flip_costs(rows: Table, distances: Table, target: int) -> Table:
     now = _shortfall(distances, target)
     further = _shortfall(distances + 1, target) - now
     nearer = _shortfall(distances - 1, target) - now
-    return (further + nearer).sum(axis=1, keepdims=True) / 2 + rows * ((further - nearer) / 2 @ rows)
+    costs: Table = (further + nearer).sum(axis=1, keepdims=True) / 2 + rows * ((further - nearer) / 2 @ rows)
+    return costs
 
 
 def _raise_mean(codewords: Codes) -> Codes:

@@ -1,0 +1,147 @@
+"""The features of a whole collection: in memory, as a data set, or in an NPZ file of any length."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drlh.data.base import DataSet, Images
+from drlh.data.some_images import subset
+from drlh.errors import UserError
+from drlh.features.chunks import load_stored
+from drlh.features.extractor import Extractor, Features
+from drlh.features.pipeline import extract_blocks
+from drlh.files import NpzWriter, atomic_path
+from drlh.progress import Progress, quiet
+
+_NAMES = 4096  # written in one go
+
+
+@dataclass(frozen=True)
+class Extraction:
+    features: Features  # (n_kept, n_features)
+    kept: NDArray[np.int64]  # the rows of the images that were good
+    left_out: tuple[str, ...]  # one sentence for each bad row
+
+
+def extract(
+    images: Images,
+    extractor: Extractor,
+    *,
+    cache: Path | None = None,
+    chunk: int = 512,
+    skip_bad: bool = False,
+    threads: int | None = None,
+    progress: Progress = quiet,
+) -> Extraction:
+    """The features of all images in one matrix; the parameters are those of `extract_blocks`."""
+    features = np.empty((len(images), extractor.n_features), np.float32)
+    kept = np.empty(len(images), np.int64)
+    left_out: list[str] = []
+    n = 0
+    for block in extract_blocks(
+        images, extractor, cache=cache, chunk=chunk, skip_bad=skip_bad, threads=threads, progress=progress
+    ):
+        place = slice(n, n + len(block.rows))
+        features[place], kept[place] = block.features, block.rows
+        n = place.stop
+        left_out += block.left_out
+    return Extraction(features[:n], kept[:n], tuple(left_out))
+
+
+def with_features(
+    dataset: DataSet,
+    extractor: Extractor,
+    *,
+    cache: Path | None = None,
+    skip_bad: bool = False,
+    progress: Progress = quiet,
+) -> DataSet:
+    """`dataset` with the features of its pictures, without the rows that `skip_bad` leaves out."""
+    result = extract(_pictures(dataset), extractor, cache=cache, skip_bad=skip_bad, progress=progress)
+    _refuse_nothing(len(result.kept), dataset, result.left_out)
+    left_out = (*dataset.left_out, *result.left_out)
+    if result.left_out:
+        dataset = subset(dataset, result.kept)
+    return replace(dataset, features=result.features, extractor=extractor.settings, left_out=left_out)
+
+
+def extract_to_npz(
+    dataset: DataSet,
+    extractor: Extractor,
+    path: str | Path,
+    *,
+    cache: Path | None = None,
+    chunk: int = 512,
+    skip_bad: bool = False,
+    threads: int | None = None,
+    progress: Progress = quiet,
+) -> tuple[str, ...]:
+    """Writes a feature file and returns one sentence for each row left out; memory does not grow with the rows.
+
+    Members: `x`, `y`, or `x_train`, `y_train`, `x_test`, `y_test` where the publisher has set test rows apart;
+    `names` in the same order; `classes`; `extractor`, the settings as JSON.
+    """
+    images = _pictures(dataset)
+    kept = np.zeros(len(images), np.bool_)
+    files: list[tuple[range, Path]] = []  # the chunks on disk, from which the file is put together
+    left_out: list[str] = []
+    for block in extract_blocks(
+        images, extractor, cache=cache, chunk=chunk, skip_bad=skip_bad, threads=threads, progress=progress
+    ):
+        kept[block.rows] = True
+        files.append((block.span, block.path))
+        left_out += block.left_out
+    _refuse_nothing(int(kept.sum()), dataset, left_out)
+    parts = {"": kept}
+    if dataset.test is not None:
+        parts = {"_train": kept & ~dataset.test, "_test": kept & dataset.test}
+    with atomic_path(path) as temporary, NpzWriter(temporary) as writer:
+        for suffix, mask in parts.items():
+            shape = (int(mask.sum()), extractor.n_features)
+            rows = _stored_rows(files, kept, mask, extractor.n_features)
+            writer.write_rows(f"x{suffix}", shape, np.dtype(np.float32), rows)
+            writer.write(f"y{suffix}", dataset.labels[mask])
+        _write_names(writer, images, np.concatenate([np.flatnonzero(mask) for mask in parts.values()]))
+        writer.write("classes", np.array(dataset.classes, np.str_))
+        writer.write("extractor", np.array(json.dumps(extractor.settings)))
+    return tuple(left_out)
+
+
+def _stored_rows(
+    files: list[tuple[range, Path]], kept: NDArray[np.bool_], wanted: NDArray[np.bool_], n_features: int
+) -> Iterator[Features]:
+    """The rows that are `wanted`, chunk by chunk; a chunk's file holds those that were `kept`."""
+    for span, path in files:
+        rows = slice(span.start, span.stop)
+        stored = load_stored(path, len(span), n_features)
+        if stored is None:
+            raise UserError(
+                f"{path} was removed while it was in use; start again, what is left of the work is kept"
+            )
+        yield stored.features[wanted[rows][kept[rows]]]
+
+
+def _write_names(writer: NpzWriter, images: Images, rows: NDArray[np.int64]) -> None:
+    longest = max(len(images.name(row)) for row in rows.tolist())
+    kind = np.dtype(f"<U{longest}")
+    blocks = (
+        np.array([images.name(row) for row in rows[start : start + _NAMES].tolist()], kind)
+        for start in range(0, len(rows), _NAMES)
+    )
+    writer.write_rows("names", (len(rows),), kind, blocks)
+
+
+def _pictures(dataset: DataSet) -> Images:
+    if dataset.images is None:
+        raise UserError(f"{dataset.name} has ready features and no pictures: use the features as they are")
+    return dataset.images
+
+
+def _refuse_nothing(n_kept: int, dataset: DataSet, left_out: list[str] | tuple[str, ...]) -> None:
+    if n_kept == 0:
+        why = f"all {len(left_out)} were left out, first: {left_out[0]}" if left_out else "it is empty"
+        raise UserError(f"{dataset.name} has no picture to take features from: {why}")

@@ -1,0 +1,186 @@
+"""Images → blocks of feature rows: read, look up, compute on all cores, keep on disk.
+
+Each core runs one worker that decodes, prepares and computes a batch of pictures from start to end. Decoding,
+resizing and the arithmetic all run outside Python's lock, so the cores stay busy without further arrangement. The
+next chunk is read and handed to the workers before the one before it is collected.
+"""
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drlh.data.base import Images
+from drlh.errors import UserError
+from drlh.features.chunks import Stored, chunk_path, load_stored, store
+from drlh.features.extractor import Extractor, Features
+from drlh.files import cache_directory
+from drlh.progress import Progress, quiet
+
+_CHUNK_BYTES = 64 << 20  # a chunk of big files ends early
+
+BadRows = dict[int, str]  # row → the sentence that says what is wrong with it
+
+
+@dataclass(frozen=True)
+class Block:
+    """The features of the consecutive rows `span`."""
+
+    span: range
+    rows: NDArray[np.int64]  # the good ones among them
+    features: Features  # (len(rows), n_features)
+    left_out: tuple[str, ...]  # one sentence for each bad row
+    path: Path  # where the features are kept
+
+
+def extract_blocks(
+    images: Images,
+    extractor: Extractor,
+    *,
+    cache: Path | None = None,
+    chunk: int = 512,
+    skip_bad: bool = False,
+    threads: int | None = None,
+    progress: Progress = quiet,
+) -> Iterator[Block]:
+    """Yields the features of all images in order, at most `chunk` rows at a time, in bounded memory.
+
+    A picture that cannot be read stops the work with a UserError, or is left out with `skip_bad`. Finished chunks
+    stay in `cache` (`features` in the cache directory by default), so that work cut short goes on from there.
+    `threads` is the number of cores to use, all of them by default.
+    """
+    if chunk < 1 or (threads is not None and threads < 1):
+        raise UserError(f"chunk and threads must be at least 1: got chunk={chunk}, threads={threads}")
+    pipeline = _Pipeline(images, extractor, cache or cache_directory() / "features", skip_bad)
+    begun: deque[_Chunk] = deque()
+    pool = ThreadPoolExecutor(threads or _n_cores())
+    try:
+        for pending in pipeline.read(chunk):
+            begun.append(pipeline.begin(pending, pool))
+            if len(begun) > 1:
+                yield _told(pipeline.finish(begun.popleft()), len(images), progress)
+        while begun:
+            yield _told(pipeline.finish(begun.popleft()), len(images), progress)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _n_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _told(block: Block, total: int, progress: Progress) -> Block:
+    progress(block.span.stop, total, "features")
+    return block
+
+
+@dataclass
+class _Chunk:
+    """Consecutive rows on their way from bytes to features."""
+
+    start: int
+    raws: list[bytes] = field(default_factory=list)  # empty bytes for a file that cannot be read
+    bad: BadRows = field(default_factory=dict)
+    path: Path = Path()
+    stored: Stored | None = None
+    batches: list[Future[Features]] = field(default_factory=list)
+
+    @property
+    def span(self) -> range:
+        return range(self.start, self.start + len(self.raws))
+
+
+@dataclass(frozen=True)
+class _Pipeline:
+    images: Images
+    extractor: Extractor
+    cache: Path
+    skip_bad: bool
+
+    def read(self, size: int) -> Iterator[_Chunk]:
+        """The stored bytes of all images in chunks that depend on nothing but the bytes."""
+        chunk, n_bytes = _Chunk(0), 0
+        for row in range(len(self.images)):
+            if len(chunk.raws) == size or n_bytes >= _CHUNK_BYTES:
+                yield chunk
+                chunk, n_bytes = _Chunk(row), 0
+            chunk.raws.append(self._raw(row, chunk.bad))
+            n_bytes += len(chunk.raws[-1])
+        if chunk.raws:
+            yield chunk
+
+    def begin(self, chunk: _Chunk, pool: ThreadPoolExecutor) -> _Chunk:
+        """Finds the features on disk, or sets the workers on them."""
+        chunk.path = chunk_path(self.cache, self.extractor, self._form(chunk), chunk.raws)
+        stored = load_stored(chunk.path, len(chunk.raws), self.extractor.n_features)
+        if stored is not None and self._bad_as_before(chunk, stored):
+            chunk.stored = stored
+            return chunk
+        size = self.extractor.batch
+        for start in range(0, len(chunk.raws), size):
+            chunk.batches.append(pool.submit(self._compute, chunk, range(start, start + size)))
+        return chunk
+
+    def finish(self, chunk: _Chunk) -> Block:
+        if chunk.stored is None:
+            features = np.concatenate([batch.result() for batch in chunk.batches])
+            good = np.array([row not in chunk.bad for row in chunk.span])
+            chunk.stored = Stored(features, good)
+            store(chunk.path, chunk.stored)
+        rows = chunk.start + np.flatnonzero(chunk.stored.good)
+        left_out = tuple(chunk.bad[row] for row in sorted(chunk.bad))
+        return Block(chunk.span, rows, chunk.stored.features, left_out, chunk.path)
+
+    def _raw(self, row: int, bad: BadRows) -> bytes:
+        try:
+            return self.images.raw(row)
+        except UserError as error:
+            self._leave_out(row, error, bad)
+            return b""
+
+    def _leave_out(self, row: int, error: UserError, bad: BadRows) -> None:
+        if not self.skip_bad:
+            raise error
+        bad[row] = str(error)
+
+    def _form(self, chunk: _Chunk) -> str:
+        """The shape of the pictures where the bytes may not tell it.
+
+        Bare pixels are all of one length and need no decoding; files carry their shape and differ in length.
+        """
+        first = chunk.raws[0]
+        if not first or any(len(raw) != len(first) for raw in chunk.raws):
+            return ""
+        try:
+            return str(self.images.decode(chunk.start, first).shape)
+        except UserError:
+            return ""
+
+    def _bad_as_before(self, chunk: _Chunk, stored: Stored) -> bool:
+        """Whether the bad rows of a stored chunk are still bad; their sentences name today's files."""
+        for row in chunk.start + np.flatnonzero(~stored.good):
+            if int(row) not in chunk.bad:
+                try:
+                    self.images.decode(int(row), chunk.raws[row - chunk.start])
+                    return False
+                except UserError as error:
+                    self._leave_out(int(row), error, chunk.bad)
+        return True
+
+    def _compute(self, chunk: _Chunk, places: range) -> Features:
+        prepared = []
+        for row, raw in list(zip(chunk.span, chunk.raws, strict=True))[places.start : places.stop]:
+            if row in chunk.bad:
+                continue
+            try:
+                prepared.append(self.extractor.prepare(self.images.decode(row, raw)))
+            except UserError as error:
+                self._leave_out(row, error, chunk.bad)
+        if not prepared:
+            return np.empty((0, self.extractor.n_features), np.float32)
+        return self.extractor.features(prepared)
