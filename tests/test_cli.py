@@ -98,6 +98,21 @@ def test_codes_from_images_and_from_their_feature_file_are_the_same(run: Run, ph
     run("encode", tmp_path / "m", "--data", tmp_path / "f.npz", "-o", tmp_path / "b.npz")
     packed = [np.load(tmp_path / name)["packed"] for name in ("a.npz", "b.npz")]
     np.testing.assert_array_equal(*packed)
+    names = [np.load(tmp_path / name)["names"].tolist() for name in ("a.npz", "b.npz")]
+    assert names[0] == names[1]
+
+
+def test_photos_without_classes_are_encoded_and_searched(run: Run, photos: Path, tmp_path: Path) -> None:
+    flat = photos / "dots"
+    model, codes, index = (tmp_path / name for name in ("m", "c.npz", "i"))
+    assert run("fit", "--method", "itq", "--bits", 8, "--data", flat, "--features", "gist", "-o", model).code == 0
+    assert run("encode", model, "--data", flat, "-o", codes).code == 0
+    assert run("index", codes, "-o", index).code == 0
+    (result,) = run("search", index, "--model", model, flat / "05.png", "-k", 1, "--json").json
+    assert result["hits"][0]["distance"] == 0
+    outcome = run("evaluate", codes)
+    assert outcome.code == 2
+    assert "one class only" in outcome.err
 
 
 def test_three_commands_lead_from_photos_to_an_evaluated_code(run: Run, photos: Path, tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import Codes, check_codes
 from drlh.errors import UserError
+
+Bits = NDArray[np.uint8]  # rows of 0/1
 
 # One primitive polynomial for every m; its root alpha generates the field.
 PRIMITIVE_POLYNOMIALS = {
@@ -124,14 +125,14 @@ def bch_codes(m: int) -> list[BchCode]:
     return list(_bch_codes(m))
 
 
-def generator_matrix(code: BchCode) -> Codes:
+def generator_matrix(code: BchCode) -> Bits:
     """(k, n) of 0/1, systematic: the identity, then the parity bits of each unit message."""
     powers = range(code.n - 1, code.n - code.k - 1, -1)
     words = [1 << power ^ polynomial_remainder(1 << power, code.generator) for power in powers]
     return np.array([[word >> place & 1 for place in range(code.n - 1, -1, -1)] for word in words], np.uint8)
 
 
-def all_messages(k: int) -> Codes:
+def all_messages(k: int) -> Bits:
     """(2^k, k): every message in counting order, most significant bit first."""
     if k > _LARGEST_LISTED_DIMENSION:
         raise UserError(
@@ -142,15 +143,15 @@ def all_messages(k: int) -> Codes:
     return (counts[:, None] >> np.arange(k - 1, -1, -1) & 1).astype(np.uint8)
 
 
-def codewords(code: BchCode, messages: Codes | None = None) -> Codes:
+def codewords(code: BchCode, messages: Bits | None = None) -> Bits:
     """(n_messages, n): the systematic codewords of the given (n_messages, k) messages, or of all 2^k."""
-    messages = all_messages(code.k) if messages is None else check_codes(messages, "messages")
-    if messages.shape[1] != code.k:
-        raise UserError(f"messages of [{code.n}, {code.k}] have {code.k} bits: got shape {messages.shape}")
+    messages = all_messages(code.k) if messages is None else messages
+    if messages.ndim != 2 or messages.shape[1] != code.k:
+        raise UserError(f"messages of [{code.n}, {code.k}] must be rows of {code.k} bits: got shape {messages.shape}")
     sums = messages @ generator_matrix(code)  # bytes wrap at 256, which keeps parity
     return (sums % 2).astype(np.uint8)
 
 
-def extend(words: Codes) -> Codes:
+def extend(words: Bits) -> Bits:
     """Appends the bit that makes every weight even: an odd minimum distance grows by one."""
     return np.concatenate([words, words.sum(axis=1, dtype=np.uint8, keepdims=True) & 1], axis=1)

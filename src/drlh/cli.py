@@ -368,8 +368,9 @@ def evaluate(
     if as_json:
         print_json(result)
         return
-    curves = {"precision_by_radius", "recall_by_radius"}
-    print_table(["measure", "value"], [[key, _short(value)] for key, value in result.items() if key not in curves])
+    hidden = {"precision_by_radius", "recall_by_radius", "warnings"}
+    rows = [[key, _short(value)] for key, value in result.items() if key not in hidden and value is not None]
+    print_table(["measure", "value"], rows)
     for warning in result["warnings"]:
         say(f"note: {warning}")
 

@@ -32,7 +32,7 @@ class ProgressBar:
             transient=True,
         )
         self._task = self._bar.add_task("", total=None, rate="", visible=False)
-        self._first = 0
+        self._last_call = self._started
 
     def __enter__(self) -> "ProgressBar":
         if sys.stderr.isatty():
@@ -49,9 +49,11 @@ class ProgressBar:
         now = time.monotonic()
         stage = what.split(" ")[0]
         if stage != self._what:
-            self._what, self._started, self._first = stage, now, done
+            # The first call comes after the first block of work, so a stage began where the one before it ended.
+            self._what, self._started = stage, self._last_call
             self._bar.reset(self._task, total=total, visible=True)
-        rate = (done - self._first) / max(now - self._started, 1e-9)
+        self._last_call = now
+        rate = done / max(now - self._started, 1e-9)
         if sys.stderr.isatty():
             shown = f"{rate:,.0f}/s" if rate >= 1 else ""
             self._bar.update(self._task, completed=done, total=total, description=what, rate=shown)
@@ -68,12 +70,14 @@ def print_json(value: object) -> None:
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
     """A plain table; numbers stand right. A pipe gets the same table, uncut."""
     body = [[_shown(cell) for cell in row] for row in rows]
-    table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    table = Table(header_style="bold", box=None, pad_edge=False)
     for number, column in enumerate(columns):
         numeric = bool(body) and all(_is_number(row[number]) for row in body)
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in body:
         table.add_row(*row)
+    if title:
+        print(title)
     Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False).print(table)
 
 

@@ -129,9 +129,7 @@ def label_names(label: Labels | np.integer[Any], classes: Sequence[str]) -> list
 
 
 def names_of(dataset: DataSet) -> NDArray[np.str_]:
-    images = dataset.images
-    names = [f"{dataset.name}/{row}" if images is None else images.name(row) for row in range(len(dataset))]
-    return np.array(names, dtype=np.str_)
+    return np.array([dataset.name_of(row) for row in range(len(dataset))], dtype=np.str_)
 
 
 def _features(dataset: DataSet) -> NDArray[np.float32]:

@@ -44,9 +44,18 @@ def test_loose_pictures_and_empty_folders_are_told(tmp_path: Path, write_picture
     assert "scripts" in dataset.notes[1]
 
 
-def test_a_folder_without_class_folders_says_what_is_wanted(tmp_path: Path, write_picture: Write) -> None:
+def test_loose_pictures_make_an_unlabelled_set(tmp_path: Path, write_picture: Write) -> None:
     write_picture(tmp_path / "loose.png", 1)
-    with pytest.raises(UserError, match="make one sub-folder for each class"):
+    write_picture(tmp_path / "also.png", 1)
+    dataset = load(tmp_path)
+    assert dataset.classes == ("unlabelled",)
+    assert [dataset.name_of(row) for row in range(2)] == ["also.png", "loose.png"]
+    assert "no labels" in dataset.notes[0]
+
+
+def test_a_folder_without_pictures_says_what_is_wanted(tmp_path: Path) -> None:
+    (tmp_path / "class").mkdir()
+    with pytest.raises(UserError, match="wanted one sub-folder for each class"):
         load(tmp_path)
 
 

@@ -34,5 +34,5 @@ def test_a_directory_goes_only_with_a_name(tmp_path: Path) -> None:
 
 def test_a_path_called_like_a_data_set_is_still_a_path(tmp_path: Path) -> None:
     (tmp_path / "digits").mkdir()
-    with pytest.raises(UserError, match="make one sub-folder for each class"):
+    with pytest.raises(UserError, match="wanted one sub-folder for each class"):
         load(tmp_path / "digits")

@@ -71,6 +71,12 @@ def test_mistakes_are_told_before_anything_runs() -> None:
             cells_of(*arguments)
 
 
+def test_a_set_without_labels_is_refused() -> None:
+    one_class = DataSet("photos", np.zeros(4, int), ("unlabelled",), features=np.zeros((4, 2), np.float32))
+    with pytest.raises(UserError, match="one class only"):
+        next(Bench(one_class, get_protocol("split")).run(cells_of(["itq"], [8], [0], {})))
+
+
 def test_images_without_features_are_refused() -> None:
     images_only = DataSet("photos", np.zeros(4, int), ("a",))
     with pytest.raises(UserError, match="name the features"):

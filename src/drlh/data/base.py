@@ -104,11 +104,18 @@ class DataSet:
     features: NDArray[np.float32] | None = None  # (n, n_features)
     test: NDArray[np.bool_] | None = None  # the publisher's own test rows, where there are any
     extractor: dict[str, Any] | None = None  # how `features` were made, where that is known
+    names: NDArray[np.str_] | None = None  # what the rows are called, where there are no images to ask
     left_out: tuple[str, ...] = ()  # with skip_bad: one sentence for each row that was left out
     notes: tuple[str, ...] = ()  # what a reader of results should know, for example an unexpected size
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def name_of(self, row: int) -> str:
+        """What to call a row in a message or a search result."""
+        if self.images is not None:
+            return self.images.name(row)
+        return f"{self.name}/{row}" if self.names is None else str(self.names[row])
 
     @property
     def is_multilabel(self) -> bool:

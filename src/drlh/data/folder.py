@@ -1,4 +1,4 @@
-"""Any folder of pictures: each sub-folder is a class."""
+"""Any folder of pictures: each sub-folder is a class; pictures without sub-folders have none."""
 
 import os
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from drlh.data.bad_rows import refuse_empty
 from drlh.data.base import DataSet, FileImages
 from drlh.errors import UserError
 
+UNLABELLED = "unlabelled"
 ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm")
 
 
@@ -22,13 +23,22 @@ def read(root: Path, skip_bad: bool = False) -> DataSet:
         counts[folder] = len(pictures)
     classes = tuple(folder for folder, count in counts.items() if count)
     if not classes:
-        raise UserError(
-            f"{root} has no sub-folder with pictures ({' '.join(ENDINGS)}): make one sub-folder for each class, "
-            "named after it, or list the pictures in a CSV file with the columns path and label"
-        )
+        return _read_unlabelled(root)
     labels = np.repeat(np.arange(len(classes)), [counts[folder] for folder in classes])
     dataset = DataSet(root.resolve().name, labels, classes, FileImages(root, names), notes=_notes(root, counts))
     return refuse_empty(dataset)
+
+
+def _read_unlabelled(root: Path) -> DataSet:
+    """Loose pictures: good for encoding, searching and unsupervised methods."""
+    names = list_pictures(root)
+    if not names:
+        raise UserError(
+            f"{root} holds no picture ({' '.join(ENDINGS)}): wanted one sub-folder for each class, named after it"
+        )
+    note = "there are no class folders, so the pictures have no labels: only unsupervised methods can learn from them"
+    labels = np.zeros(len(names), np.int64)
+    return DataSet(root.resolve().name, labels, (UNLABELLED,), FileImages(root, names), notes=(note,))
 
 
 def list_pictures(directory: str | Path) -> list[str]:

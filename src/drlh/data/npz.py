@@ -1,7 +1,8 @@
 """Feature files: any NPZ with `x` and `y`, or `x_train`, `y_train`, `x_test` and `y_test`.
 
-Optional members: `scale` (feature = x * scale), `classes` (names), `images` (uint8 pictures, row by row) and
-`extractor` (JSON text that says how the features were made). Labels are class ids or multi-hot rows.
+Optional members: `scale` (feature = x * scale), `classes` (their names), `names` or `ids` (of the rows), `images`
+(uint8 pictures, row by row) and `extractor` (JSON text that says how the features were made). Labels are class ids or
+multi-hot rows.
 """
 
 import json
@@ -26,7 +27,8 @@ def read(path: Path, skip_bad: bool = False) -> DataSet:
     features = None if x is None else _features(x, arrays.get("scale"), path)
     images = _images(arrays, path)
     n = sum(len(part) for part in y)
-    for what, length in (("x", features), ("images", images)):
+    names = _row_names(arrays)
+    for what, length in (("x", features), ("images", images), ("names", names)):
         if length is not None and len(length) != n:
             raise UserError(f"{path}: {what} has {len(length)} rows and y has {n}; they must belong together")
     if features is not None:
@@ -34,7 +36,13 @@ def read(path: Path, skip_bad: bool = False) -> DataSet:
     labels, classes = _labels(np.concatenate(y), arrays.get("classes"), path, bad)
     extractor = _extractor(arrays, path)
     notes = _notes(labels)
-    return bad.drop_from(DataSet(path.stem, labels, classes, images, features, test, extractor=extractor, notes=notes))
+    dataset = DataSet(path.stem, labels, classes, images, features, test, extractor, names, notes=notes)
+    return bad.drop_from(dataset)
+
+
+def _row_names(arrays: dict[str, Array]) -> NDArray[np.str_] | None:
+    found = arrays.get("names", arrays.get("ids"))
+    return None if found is None or found.ndim != 1 else found.astype(np.str_)
 
 
 def _parts(arrays: dict[str, Array], path: Path) -> tuple[list[Array] | None, list[Array], NDArray[np.bool_] | None]:

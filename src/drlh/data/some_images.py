@@ -40,6 +40,7 @@ def subset(dataset: DataSet, rows: ArrayLike) -> DataSet:
         labels=dataset.labels[index],
         images=None if dataset.images is None else SomeImages(dataset.images, index),
         features=None if dataset.features is None else dataset.features[index],
+        names=None if dataset.names is None else dataset.names[index],
         test=None if dataset.test is None else dataset.test[index],
     )
 

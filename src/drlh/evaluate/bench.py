@@ -66,6 +66,8 @@ class Bench:
         """Yields the record of each cell, from disk where it is known already."""
         if self.data.features is None:
             raise UserError(f"{self.data.name} holds images: name the features, for example --features gist")
+        if len(self.data.classes) < 2:
+            raise UserError(f"{self.data.name} has one class only: a ranking is judged by two or more")
         data_digest = digest(self.data.features, self.data.labels) if self.records else ""
         for done, cell in enumerate(cells):
             progress(done, len(cells), f"{cell.method} {cell.n_bits} bits, seed {cell.seed}")

@@ -49,6 +49,8 @@ def evaluate_file(
         found = ", ".join(arrays) or "nothing"
         raise UserError(f"{path} holds {found}: wanted codes of `drlh encode`, or {', '.join(_FOREIGN)}")
     codes = load_codes(path)
+    if len(codes.classes) < 2:
+        raise UserError(f"{path} has one class only ({codes.classes[0]}): a ranking is judged by two or more")
     rule = get_protocol(protocol)
     split = rule.split(codes.labels, codes.test, seed, n_query, n_train)
     head = {

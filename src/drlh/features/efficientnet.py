@@ -42,7 +42,8 @@ def _block(graph: Graph, state: State, prefix: str, stride: int, *, residual: bo
     if f"{prefix}_expand_conv.weight" in state:
         graph.conv(*_folded(state, f"{prefix}_expand_conv", f"{prefix}_bn0"))
         graph.relu6()
-    graph.same_conv(*_folded(state, f"{prefix}_depthwise_conv", f"{prefix}_bn1"), stride=stride)
+    each = graph.channels
+    graph.same_conv(*_folded(state, f"{prefix}_depthwise_conv", f"{prefix}_bn1"), stride=stride, groups=each)
     graph.relu6()
     graph.conv(*_folded(state, f"{prefix}_project_conv", f"{prefix}_bn2"))
     if residual:

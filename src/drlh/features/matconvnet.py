@@ -67,7 +67,9 @@ def _end(layers: list[Struct], layer: str, path: Path) -> int:
 def _add(graph: Graph, step: Struct, path: Path) -> None:
     kind = _text(step, "type")
     if kind == "conv":
-        graph.conv(*_weights(step), stride=_stride(step), pads=_pads(step))
+        weight, bias = _weights(step)
+        groups = graph.channels // weight.shape[1]
+        graph.conv(weight, bias, stride=_stride(step), pads=_pads(step), groups=groups)
     elif kind == "relu":
         graph.relu()
     elif kind == "pool" and _text(step, "method") == "max":
@@ -76,9 +78,7 @@ def _add(graph: Graph, step: Struct, path: Path) -> None:
         size, kappa, alpha, beta = _numbers(step, "param")
         graph.normalise_response(int(size), kappa, alpha, beta)
     elif kind != "dropout":  # which does nothing outside training
-        raise UserError(
-            f"{path}: layer {_text(step, 'name')} is of kind {kind}, which neither CNN-F nor AlexNet has"
-        )
+        raise UserError(f"{path}: layer {_text(step, 'name')} is of kind {kind}, which neither CNN-F nor AlexNet has")
 
 
 def _weights(step: Struct) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -30,9 +30,7 @@ class Graph:
     _weights: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._input = helper.make_tensor_value_info(
-            "pictures", TensorProto.UINT8, ["n", self.height, self.width, 3]
-        )
+        self._input = helper.make_tensor_value_info("pictures", TensorProto.UINT8, ["n", self.height, self.width, 3])
         self._nodes.append(helper.make_node("Transpose", ["pictures"], ["planes"], perm=[0, 3, 1, 2]))
         self._nodes.append(helper.make_node("Cast", ["planes"], ["pixels"], to=TensorProto.FLOAT))
 
@@ -43,22 +41,26 @@ class Graph:
     def divide(self, deviation: Weights) -> None:
         self._node("Mul", [self.top, self._constant(1.0 / deviation[:, None, None])])
 
-    def conv(self, weight: Weights, bias: Weights, *, stride: int = 1, pads: Pads = (0, 0, 0, 0)) -> None:
-        """`weight` is (out, in / groups, height, width); the number of groups follows from it."""
+    def conv(
+        self, weight: Weights, bias: Weights, *, stride: int = 1, pads: Pads = (0, 0, 0, 0), groups: int = 1
+    ) -> None:
+        """`weight` is (out, in / groups, height, width)."""
         n_out, n_in, *kernel = weight.shape
-        if tuple(kernel) == (self.height, self.width) and not any(pads) and n_in == self.channels:
+        if n_in * groups != self.channels or bias.shape != (n_out,):  # which onnx would only find when it runs
+            raise ValueError(f"weights {weight.shape} and {bias.shape} do not fit {self.channels} channels")
+        if tuple(kernel) == (self.height, self.width) and not any(pads) and groups == 1:
             # One window over everything is a matrix product, which reads its weights once for a whole batch.
             return self.linear(weight.reshape(n_out, -1), bias)
         inputs = [self.top, self._constant(weight), self._constant(bias)]
-        self._node("Conv", inputs, pads=pads, strides=[stride] * 2, group=self.channels // n_in)
+        self._node("Conv", inputs, pads=pads, strides=[stride] * 2, group=groups)
         self._slide(kernel[0], kernel[1], stride, pads)
         self.channels = n_out
 
-    def same_conv(self, weight: Weights, bias: Weights, *, stride: int = 1) -> None:
+    def same_conv(self, weight: Weights, bias: Weights, *, stride: int, groups: int = 1) -> None:
         """Output size = input size / stride rounded up, the odd row and column of padding at the end."""
         top, bottom = _same_padding(self.height, weight.shape[2], stride)
         left, right = _same_padding(self.width, weight.shape[3], stride)
-        self.conv(weight, bias, stride=stride, pads=(top, left, bottom, right))
+        self.conv(weight, bias, stride=stride, pads=(top, left, bottom, right), groups=groups)
 
     def max_pool(self, kernel: int, stride: int, pads: Pads = (0, 0, 0, 0)) -> None:
         self._node("MaxPool", [self.top], kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=pads)

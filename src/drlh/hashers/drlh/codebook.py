@@ -11,8 +11,8 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from drlh import bch, codes
-from drlh.codes import Codes
+from drlh.bch import PRIMITIVE_POLYNOMIALS, all_messages, bch_codes, codewords
+from drlh.codes import Codes, check_codes, signs
 from drlh.errors import UserError
 from drlh.hashers.drlh.codeword_search import distance_matrix, distance_quality, search_codewords
 
@@ -48,7 +48,7 @@ class Codebook:
     @cached_property
     def signs(self) -> NDArray[np.int8]:
         """The codewords as -1/+1."""
-        return codes.signs(self.codewords)
+        return signs(self.codewords)
 
     @cached_property
     def distances(self) -> NDArray[np.int64]:
@@ -83,6 +83,7 @@ def make_codebook(
     random_state: int | np.random.Generator | None = 0,
 ) -> Codebook:
     """A codebook for `n_classes` classes of `n_bits` bits; equal seeds give equal codebooks."""
+    n_classes, n_bits = int(n_classes), int(n_bits)
     if n_classes < 2:
         raise UserError(f"a codebook needs at least 2 classes to tell apart: got n_classes={n_classes}")
     if not isinstance(kind, str):
@@ -105,8 +106,8 @@ def make_codebook(
     return Codebook(words, kind, source)
 
 
-def _given_codebook(n_classes: int, n_bits: int, codewords: ArrayLike) -> Codebook:
-    words = codes.check_codes(codewords, "the codebook").copy()
+def _given_codebook(n_classes: int, n_bits: int, given: ArrayLike) -> Codebook:
+    words = check_codes(given, "the codebook").copy()
     if words.shape != (n_classes, n_bits):
         raise UserError(
             f"the codebook must have one row for each of {n_classes} classes and {n_bits} bits a row: "
@@ -122,11 +123,11 @@ def _paper_codewords(n_classes: int, n_bits: int, rng: np.random.Generator) -> t
     their message, so cutting the end leaves them different.
     """
     needed = (n_classes - 1).bit_length()
-    usable = [code for m in bch.PRIMITIVE_POLYNOMIALS for code in bch.bch_codes(m) if needed <= code.k <= n_bits]
+    usable = [code for m in PRIMITIVE_POLYNOMIALS for code in bch_codes(m) if needed <= code.k <= n_bits]
     if not usable:
         raise UserError(f"no BCH code has {needed} to {n_bits} message bits for {n_classes} classes; take more bits")
     code = min(usable, key=lambda code: (abs(code.n - n_bits), -code.n, code.k))
-    words = bch.codewords(code, bch.all_messages(code.k)[:n_classes])[:, :n_bits]
+    words = codewords(code, all_messages(code.k)[:n_classes])[:, :n_bits]
     pad = rng.integers(0, 2, (n_classes, n_bits - words.shape[1]), np.uint8)
     change = f"padded with {pad.shape[1]} random bits" if pad.size else f"cut by {code.n - n_bits} bits"
     return np.hstack([words, pad]), f"BCH [{code.n}, {code.k}, {code.d}] {change}"

@@ -9,7 +9,7 @@ flips single bits of the chosen codewords, and passes what linear codes can reac
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh import bch
+from drlh.bch import PRIMITIVE_POLYNOMIALS, BchCode, bch_codes, extend, generator_matrix
 from drlh.codes import Codes, signs
 
 Columns = NDArray[np.int64]  # (n_bits,) of numbers in 1 .. 2^k - 1
@@ -66,10 +66,10 @@ def _dimension(n_classes: int, n_bits: int) -> int:
 def _bch_starts(k: int, n_bits: int) -> list[tuple[Columns, str]]:
     """The extended BCH codes that promise most, as columns; their number may differ from n_bits."""
     ranked = []
-    for m in bch.PRIMITIVE_POLYNOMIALS:
+    for m in PRIMITIVE_POLYNOMIALS:
         if not min(n_bits // 2, 4096) <= 1 << m <= max(4 * n_bits, 2 << k, 8):
             continue
-        for code in bch.bch_codes(m):
+        for code in bch_codes(m):
             n_shortened = min(code.k - k, max(0, code.n + 1 - n_bits))
             n_cut = max(0, code.n + 1 - n_shortened - n_bits)
             if n_shortened >= 0:
@@ -81,9 +81,9 @@ def _bch_starts(k: int, n_bits: int) -> list[tuple[Columns, str]]:
     ]
 
 
-def _columns_of(code: bch.BchCode, k: int, n_shortened: int) -> Columns:
+def _columns_of(code: BchCode, k: int, n_shortened: int) -> Columns:
     """A subcode of dimension k whose first message bits are zero and left out."""
-    rows = bch.extend(bch.generator_matrix(code))[n_shortened : n_shortened + k, n_shortened:]
+    rows = extend(generator_matrix(code))[n_shortened : n_shortened + k, n_shortened:]
     columns = (1 << np.arange(k)) @ rows.astype(np.int64)
     return columns[columns > 0]
 
