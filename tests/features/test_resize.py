@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from PIL import Image
 
 from drlh.features.resize import centre, squash
@@ -26,11 +27,19 @@ def test_centre_cuts_the_middle_of_a_wide_picture():
     assert cut[:, 0, 0].tolist() == list(range(8))
 
 
-def test_centre_keeps_proportions_and_leaves_a_margin():
-    cut = centre(ramp(20, 40), 10, 6, Image.Resampling.BILINEAR)
-    whole = np.asarray(Image.fromarray(ramp(20, 40)).resize((20, 10), Image.Resampling.BILINEAR))
-    np.testing.assert_array_equal(cut, whole[2:8, 7:13])
+@pytest.mark.parametrize("how", [Image.Resampling.BILINEAR, Image.Resampling.BICUBIC])
+@pytest.mark.parametrize("shape", [(20, 40), (77, 31), (300, 301), (9, 9)])
+def test_centre_equals_resizing_everything_and_cutting_the_middle_out(shape, how):
+    picture = np.random.default_rng(0).integers(0, 256, (*shape, 3), dtype=np.uint8)
+    height, width = (max(60, 60 * side // min(shape)) for side in shape)
+    whole = np.asarray(Image.fromarray(picture).resize((width, height), how))
+    top, left = round((height - 50) / 2), round((width - 50) / 2)
+    np.testing.assert_array_equal(centre(picture, 60, 50, how), whole[top : top + 50, left : left + 50])
 
 
-def test_centre_of_a_very_thin_picture_is_still_a_square():
-    assert centre(ramp(1, 200), 32, 32, Image.Resampling.BILINEAR).shape == (32, 32, 3)
+def test_the_ends_of_a_very_long_picture_cost_nothing():
+    picture = np.zeros((1, 60_000, 3), np.uint8)
+    picture[:, 29_990:30_010] = 9
+    cut = centre(picture, 256, 224, Image.Resampling.BILINEAR)  # all of it would be 256 × 15,360,000
+    assert cut.shape == (224, 224, 3)
+    assert (cut == 9).all()

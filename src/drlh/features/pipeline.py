@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.data.base import Images
+from drlh.data.base import Images, Picture
 from drlh.errors import UserError
 from drlh.features.chunks import Stored, chunk_path, load_stored, store
 from drlh.features.extractor import Extractor, Features
@@ -123,7 +123,7 @@ class _Pipeline:
             return chunk
         size = self.extractor.batch
         for start in range(0, len(chunk.raws), size):
-            chunk.batches.append(pool.submit(self._compute, chunk, range(start, start + size)))
+            chunk.batches.append(pool.submit(self._compute, chunk, chunk.span[start : start + size]))
         return chunk
 
     def finish(self, chunk: _Chunk) -> Block:
@@ -132,6 +132,8 @@ class _Pipeline:
             good = np.array([row not in chunk.bad for row in chunk.span])
             chunk.stored = Stored(features, good)
             store(chunk.path, chunk.stored)
+        if chunk.bad and not self.skip_bad:
+            raise UserError(chunk.bad[min(chunk.bad)])
         rows = chunk.start + np.flatnonzero(chunk.stored.good)
         left_out = tuple(chunk.bad[row] for row in sorted(chunk.bad))
         return Block(chunk.span, rows, chunk.stored.features, left_out, chunk.path)
@@ -140,13 +142,8 @@ class _Pipeline:
         try:
             return self.images.raw(row)
         except UserError as error:
-            self._leave_out(row, error, bad)
+            bad[row] = str(error)
             return b""
-
-    def _leave_out(self, row: int, error: UserError, bad: BadRows) -> None:
-        if not self.skip_bad:
-            raise error
-        bad[row] = str(error)
 
     def _form(self, chunk: _Chunk) -> str:
         """The shape of the pictures where the bytes may not tell it.
@@ -163,24 +160,25 @@ class _Pipeline:
 
     def _bad_as_before(self, chunk: _Chunk, stored: Stored) -> bool:
         """Whether the bad rows of a stored chunk are still bad; their sentences name today's files."""
-        for row in chunk.start + np.flatnonzero(~stored.good):
-            if int(row) not in chunk.bad:
-                try:
-                    self.images.decode(int(row), chunk.raws[row - chunk.start])
-                    return False
-                except UserError as error:
-                    self._leave_out(int(row), error, chunk.bad)
-        return True
+        doubtful = (chunk.start + np.flatnonzero(~stored.good)).tolist()
+        return all(self._decode(chunk, row) is None for row in doubtful)
 
-    def _compute(self, chunk: _Chunk, places: range) -> Features:
+    def _compute(self, chunk: _Chunk, rows: range) -> Features:
         prepared = []
-        for row, raw in list(zip(chunk.span, chunk.raws, strict=True))[places.start : places.stop]:
-            if row in chunk.bad:
-                continue
-            try:
-                prepared.append(self.extractor.prepare(self.images.decode(row, raw)))
-            except UserError as error:
-                self._leave_out(row, error, chunk.bad)
+        for row in rows:
+            picture = self._decode(chunk, row)
+            if picture is not None:
+                prepared.append(self.extractor.prepare(picture))
         if not prepared:
             return np.empty((0, self.extractor.n_features), np.float32)
         return self.extractor.features(prepared)
+
+    def _decode(self, chunk: _Chunk, row: int) -> Picture | None:
+        """The picture, or None for a bad one, whose sentence is noted."""
+        if row in chunk.bad:
+            return None
+        try:
+            return self.images.decode(row, chunk.raws[row - chunk.start])
+        except UserError as error:
+            chunk.bad[row] = str(error)
+            return None

@@ -1,0 +1,167 @@
+"""Deep Q-learning on the binary cube, top to bottom: walk, remember, learn.
+
+An epoch sends every training image on one walk. Its randomness depends on (seed, epoch) alone, so a run that is taken
+up at an epoch goes on as if it had never stopped.
+"""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from drlh.hashers.drlh.environment import State, random_signs, start_state, step
+from drlh.hashers.drlh.replay import ReplayMemory, Steps
+from drlh.hashers.drlh.rewards import Reward, guided_actions
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The choices of Q-learning. The paper gives the first block; it leaves the second open."""
+
+    n_epochs: int = 25
+    epsilon: tuple[float, float, int] = (1.0, 0.1, 15)  # from, to, over so many epochs
+    guided: bool = True  # exploring, follow the expert that sees the label; else act at random
+
+    max_steps: int = 32
+    gamma: float = 0.9
+    memory: int = 100_000
+    n_walks: int = 128  # images that walk side by side
+    batch: int = 128  # remembered steps in each update, one update for each step of the walks
+    learning_rate: float = 0.01
+    momentum: float = 0.9
+    target_every: int = 1000  # updates between two copies to the target network; 0 learns without one
+    double: bool = False  # the network chooses the next action, the target network values it
+    huber: bool = False
+    clip: float = 10.0  # largest norm of a gradient
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """What an epoch was like, for progress and plots."""
+
+    epoch: int
+    epsilon: float
+    loss: float
+    mean_return: float  # undiscounted, for each image
+    mean_steps: float
+    stopped: float  # share of the walks that ended by a stop
+    n_steps: int
+
+
+class Learner:
+    """Network, target network, optimiser and memory; `run_epoch` moves all of them on."""
+
+    def __init__(
+        self, network: nn.Module, reward: Reward, features: Tensor, labels: Tensor, rules: Rules, seed: int
+    ) -> None:
+        self.network, self.reward, self.rules, self.seed = network, reward, rules, seed
+        self.features, self.labels = features, labels
+        self.actions = reward.actions
+        self.target = deepcopy(network).requires_grad_(False)
+        self.optimizer = torch.optim.SGD(network.parameters(), lr=rules.learning_rate, momentum=rules.momentum)
+        self.memory = ReplayMemory(rules.memory, self.actions.n_bits)
+        self.n_updates = 0
+
+    def run_epoch(self, epoch: int) -> EpochReport:
+        """Every image walks once, in a random order; after each step of the walks the network learns."""
+        rng = np.random.default_rng([self.seed, epoch])
+        devices = [self.features.device] if self.features.is_cuda else []
+        with torch.random.fork_rng(devices):  # dropout draws from torch's own stream: leave the caller's as it was
+            torch.manual_seed(int(rng.integers(2**62)))
+            generator = torch.Generator(self.features.device)
+            generator.manual_seed(int(rng.integers(2**62)))
+            order = torch.from_numpy(rng.permutation(len(self.features))).to(self.features.device)
+            tallies = [self._walk(rows, epoch, rng, generator) for rows in order.split(self.rules.n_walks)]
+        losses, returns, steps, stopped = (np.array(column) for column in zip(*tallies, strict=True))
+        n = len(order)
+        return EpochReport(
+            epoch,
+            self.epsilon_of(epoch),
+            float(np.mean(losses)),
+            float(returns.sum() / n),
+            float(steps.sum() / n),
+            float(stopped.sum() / n),
+            int(steps.sum()),
+        )
+
+    def epsilon_of(self, epoch: int) -> float:
+        first, last, n_epochs = self.rules.epsilon
+        return first + (last - first) * min(1.0, epoch / max(1, n_epochs))
+
+    def _walk(
+        self, rows: Tensor, epoch: int, rng: np.random.Generator, generator: torch.Generator
+    ) -> tuple[float, float, int, int]:
+        """One walk of each image: (mean loss, sum of rewards, steps taken, walks that stopped)."""
+        state = start_state(random_signs(len(rows), self.actions.n_bits, generator))
+        losses, total, n_steps, n_stopped = [], 0.0, 0, 0
+        while len(rows):
+            table = self.reward.table(state.signs, self.labels[rows])
+            action = self._choose(rows, state, table, self.epsilon_of(epoch), generator)
+            earned = table.gather(1, action[:, None])[:, 0]
+            self.memory.add(Steps(rows, state, action, earned))
+            following, terminated, truncated = step(state, action, self.actions, self.rules.max_steps)
+            losses.append(self._update(rng))
+            total += float(earned.sum())
+            n_steps += len(rows)
+            n_stopped += int(terminated.sum())
+            going = ~(terminated | truncated)
+            rows, state = rows[going], following.rows(going)
+        return float(np.mean(losses)), total, n_steps, n_stopped
+
+    @torch.no_grad()
+    def _choose(
+        self, rows: Tensor, state: State, table: Tensor, epsilon: float, generator: torch.Generator
+    ) -> Tensor:
+        """(n,) actions: the greedy one, or with chance epsilon the expert's or a random one."""
+        device = rows.device
+        explores = torch.rand(len(rows), generator=generator, device=device) < epsilon
+        if self.rules.guided:
+            other = guided_actions(table, generator)
+        else:
+            other = torch.randint(self.actions.n_actions, (len(rows),), generator=generator, device=device)
+        if bool(explores.all()):
+            return other
+        self.network.eval()
+        greedy = self.network(self.network.image(self.features[rows]), state).argmax(dim=1)  # type: ignore[operator]
+        return torch.where(explores, other, greedy)
+
+    def _update(self, rng: np.random.Generator) -> float:
+        """One step of the optimiser on remembered steps; returns the loss."""
+        batch = self.memory.sample(self.rules.batch, rng, self.features.device)
+        targets = self._targets(batch)
+        self.network.train()
+        image = self.network.image(self.features[batch.rows])  # type: ignore[operator]
+        values = self.network(image, batch.state).gather(1, batch.actions[:, None])[:, 0]
+        loss_of = nn.functional.smooth_l1_loss if self.rules.huber else nn.functional.mse_loss
+        loss = loss_of(values, targets)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(self.network.parameters(), self.rules.clip)
+        self.optimizer.step()
+        self.n_updates += 1
+        if self.rules.target_every and self.n_updates % self.rules.target_every == 0:
+            self.target.load_state_dict(self.network.state_dict())
+        return float(loss.detach())
+
+    @torch.no_grad()
+    def _targets(self, batch: Steps) -> Tensor:
+        """r + gamma max_a Q(s', a); a stop has no future, the step limit does not end one."""
+        following, terminated, _ = step(batch.state, batch.actions, self.actions, self.rules.max_steps)
+        valuer = self.target if self.rules.target_every else self.network
+        self.network.eval()
+        valuer.eval()
+        next_values = self._values(valuer, batch.rows, following)
+        if self.rules.double:
+            choice = self._values(self.network, batch.rows, following).argmax(dim=1, keepdim=True)
+            best = next_values.gather(1, choice)[:, 0]
+        else:
+            best = next_values.amax(dim=1)
+        return batch.rewards + self.rules.gamma * best * ~terminated
+
+    def _values(self, network: nn.Module, rows: Tensor, state: State) -> Tensor:
+        values: Tensor = network(network.image(self.features[rows]), state)  # type: ignore[operator]
+        return values
