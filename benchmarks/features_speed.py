@@ -86,8 +86,8 @@ def loop_per_core_rate(network: Network, n: int, threads: int) -> Rate:
     ready = {"pictures": ready_batch(network, network.batch)}
     n_runs = n // network.batch
     with ThreadPoolExecutor(threads) as pool:
-        runs = pool.map(lambda _: network.session.run(None, ready), range(n_runs))
-        return rate(n_runs * network.batch, lambda: list(runs))
+        run: Callable[[int], object] = lambda _: network.session.run(None, ready)  # noqa: E731
+        return rate(n_runs * network.batch, lambda: list(pool.map(run, range(n_runs))))
 
 
 def ready_batch(network: Network, batch: int) -> Any:

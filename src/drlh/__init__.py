@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 # Loaded on first use: `import drlh` stays quick, and the command line starts without scikit-learn and torch.
 _LAZY = {
+    "DRLH": "drlh.hashers.drlh.hasher",
     "ITQ": "drlh.hashers.itq",
     "LSH": "drlh.hashers.lsh",
     "load_hasher": "drlh.hashers.methods",
@@ -14,7 +15,7 @@ _LAZY = {
     "save_hasher": "drlh.hashers.base",
 }
 
-__all__ = ["ITQ", "LSH", "__version__", "load_hasher", "make_hasher", "save_hasher"]
+__all__ = ["DRLH", "ITQ", "LSH", "__version__", "load_hasher", "make_hasher", "save_hasher"]
 
 
 def __getattr__(name: str) -> Any:

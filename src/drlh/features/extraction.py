@@ -119,9 +119,7 @@ def _stored_rows(
         rows = slice(span.start, span.stop)
         stored = load_stored(path, len(span), n_features)
         if stored is None:
-            raise UserError(
-                f"{path} was removed while it was in use; start again, what is left of the work is kept"
-            )
+            raise UserError(f"{path} was removed while it was in use; start again, what is left of the work is kept")
         yield stored.features[wanted[rows][kept[rows]]]
 
 

@@ -78,9 +78,7 @@ def _add(graph: Graph, step: Struct, path: Path) -> None:
         size, kappa, alpha, beta = _numbers(step, "param")
         graph.normalise_response(int(size), kappa, alpha, beta)
     elif kind != "dropout":  # which does nothing outside training
-        raise UserError(
-            f"{path}: layer {_text(step, 'name')} is of kind {kind}, which neither CNN-F nor AlexNet has"
-        )
+        raise UserError(f"{path}: layer {_text(step, 'name')} is of kind {kind}, which neither CNN-F nor AlexNet has")
 
 
 def _weights(step: Struct) -> tuple[NDArray[Any], NDArray[Any]]:

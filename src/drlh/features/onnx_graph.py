@@ -30,9 +30,7 @@ class Graph:
     _weights: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._input = helper.make_tensor_value_info(
-            "pictures", TensorProto.UINT8, ["n", self.height, self.width, 3]
-        )
+        self._input = helper.make_tensor_value_info("pictures", TensorProto.UINT8, ["n", self.height, self.width, 3])
         self._nodes.append(helper.make_node("Transpose", ["pictures"], ["planes"], perm=[0, 3, 1, 2]))
         self._nodes.append(helper.make_node("Cast", ["planes"], ["pixels"], to=TensorProto.FLOAT))
 

@@ -25,11 +25,14 @@ class Method:
 
 
 METHODS = (
+    Method(
+        "drlh", "reinforcement", True, "DRLH", "drlh.hasher", "Wang, Hong & Yuan, Label embedding reward, WACV 2020"
+    ),
     Method("itq", "traditional", False, "ITQ", "itq", "Gong & Lazebnik, Iterative quantization, CVPR 2011"),
     Method("lsh", "control", False, "LSH", "lsh", "Charikar, Similarity estimation by rounding, STOC 2002"),
 )
 
-DEFAULT_METHOD = "itq"
+DEFAULT_METHOD = "drlh"
 
 
 def find_method(name: str) -> Method:

@@ -13,8 +13,8 @@ from drlh.hashers.drlh.codebook import Codebook
 
 Matrix = NDArray[np.float64]
 
-_RESTARTS = 4
-_MOST_CLASSES_TO_RESTART = 200  # above, one descent takes seconds and restarts gain little
+_RESTARTS = 100
+_WORK = 10_000_000  # restarts x classes^3 that may be spent: under a second
 
 
 def similarity_from_labels(labels: ArrayLike) -> Matrix:
@@ -39,7 +39,7 @@ def order_by_similarity(
 ) -> Codebook:
     """The same codewords, dealt to the classes so that the sum of similarity * distance is small.
 
-    A quadratic assignment by two-opt, from the given order and from a few random ones.
+    A quadratic assignment by two-opt, from the given order and from random ones.
     """
     wanted = _square(similarity, "similarity")
     if len(wanted) != codebook.n_classes:
@@ -47,31 +47,35 @@ def order_by_similarity(
     wanted = _without_diagonal((wanted + wanted.T) / 2)
     distances = codebook.distances.astype(np.float64)
     rng = np.random.default_rng(random_state)
-    starts = [np.arange(len(wanted))]
-    if len(wanted) <= _MOST_CLASSES_TO_RESTART:
-        starts += [rng.permutation(len(wanted)) for _ in range(_RESTARTS)]
+    n_restarts = min(_RESTARTS, _WORK // len(wanted) ** 3)
+    starts = [np.arange(len(wanted)), *(rng.permutation(len(wanted)) for _ in range(n_restarts))]
     orders = [_swap_until_best(wanted, distances, start) for start in starts]
     best = min(orders, key=lambda order: float((wanted * distances[np.ix_(order, order)]).sum()))
     return replace(codebook, codewords=codebook.codewords[best])
 
 
 def _swap_until_best(wanted: Matrix, distances: Matrix, order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Two-opt: each class in turn trades codewords with its best partner, until nobody gains."""
+    """Two-opt: each class in turn trades codewords with its best partner, until nobody gains.
+
+    `mixed` = wanted @ distances gives the gain of every trade, and a trade changes it by one outer product.
+    """
     order, distances = order.copy(), distances[np.ix_(order, order)]
     smallest = 1e-9 * np.abs(wanted).max() * distances.sum()
-    own = np.einsum("ij,ij->i", wanted, distances)
+    mixed = wanted @ distances
     n_idle, first = 0, 0
     while n_idle < len(order):
-        crossed = distances @ wanted[first] + wanted @ distances[first]
-        change = crossed - own - own[first] + 2 * wanted[first] * distances[first]  # half of it, for all partners
+        own = mixed.diagonal()
+        crossed = mixed[first] + mixed[:, first] + 2 * wanted[first] * distances[first]
+        change = crossed - own - own[first]  # half the change of the sum, for every partner
         second = int(change.argmin())
         n_idle += 1
         if change[second] < -smallest:
             swap, swapped = [first, second], [second, first]
+            mixed += np.outer(wanted[:, first] - wanted[:, second], distances[second] - distances[first])
+            mixed[:, swap] = mixed[:, swapped]
             distances[swap] = distances[swapped]
             distances[:, swap] = distances[:, swapped]
             order[swap] = order[swapped]
-            own = np.einsum("ij,ij->i", wanted, distances)
             n_idle = 0
         first = (first + 1) % len(order)
     return order

@@ -4,16 +4,16 @@ An epoch sends every training image on one walk. Its randomness depends on (seed
 up at an epoch goes on as if it had never stopped.
 """
 
-from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from drlh.hashers.drlh.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
 from drlh.hashers.drlh.environment import State, random_signs, start_state, step
+from drlh.hashers.drlh.paper_network import PaperNetwork
 from drlh.hashers.drlh.replay import ReplayMemory, Steps
 from drlh.hashers.drlh.rewards import Reward, guided_actions
 
@@ -49,14 +49,13 @@ class EpochReport:
     mean_return: float  # undiscounted, for each image
     mean_steps: float
     stopped: float  # share of the walks that ended by a stop
-    n_steps: int
 
 
 class Learner:
     """Network, target network, optimiser and memory; `run_epoch` moves all of them on."""
 
     def __init__(
-        self, network: nn.Module, reward: Reward, features: Tensor, labels: Tensor, rules: Rules, seed: int
+        self, network: PaperNetwork, reward: Reward, features: Tensor, labels: Tensor, rules: Rules, seed: int
     ) -> None:
         self.network, self.reward, self.rules, self.seed = network, reward, rules, seed
         self.features, self.labels = features, labels
@@ -65,6 +64,15 @@ class Learner:
         self.optimizer = torch.optim.SGD(network.parameters(), lr=rules.learning_rate, momentum=rules.momentum)
         self.memory = ReplayMemory(rules.memory, self.actions.n_bits)
         self.n_updates = 0
+
+    @property
+    def policy_network(self) -> PaperNetwork:
+        """The network that encodes."""
+        return self.network
+
+    @property
+    def embedding(self) -> Tensor:
+        return self.reward.embedding
 
     def run_epoch(self, epoch: int) -> EpochReport:
         """Every image walks once, in a random order; after each step of the walks the network learns."""
@@ -75,7 +83,7 @@ class Learner:
             generator = torch.Generator(self.features.device)
             generator.manual_seed(int(rng.integers(2**62)))
             order = torch.from_numpy(rng.permutation(len(self.features))).to(self.features.device)
-            tallies = [self._walk(rows, epoch, rng, generator) for rows in order.split(self.rules.n_walks)]
+            tallies = [self._walk(rows, epoch, rng, generator) for rows in torch.split(order, self.rules.n_walks)]
         losses, returns, steps, stopped = (np.array(column) for column in zip(*tallies, strict=True))
         n = len(order)
         return EpochReport(
@@ -85,7 +93,6 @@ class Learner:
             float(returns.sum() / n),
             float(steps.sum() / n),
             float(stopped.sum() / n),
-            int(steps.sum()),
         )
 
     def epsilon_of(self, epoch: int) -> float:
@@ -113,9 +120,7 @@ class Learner:
         return float(np.mean(losses)), total, n_steps, n_stopped
 
     @torch.no_grad()
-    def _choose(
-        self, rows: Tensor, state: State, table: Tensor, epsilon: float, generator: torch.Generator
-    ) -> Tensor:
+    def _choose(self, rows: Tensor, state: State, table: Tensor, epsilon: float, generator: torch.Generator) -> Tensor:
         """(n,) actions: the greedy one, or with chance epsilon the expert's or a random one."""
         device = rows.device
         explores = torch.rand(len(rows), generator=generator, device=device) < epsilon
@@ -126,7 +131,7 @@ class Learner:
         if bool(explores.all()):
             return other
         self.network.eval()
-        greedy = self.network(self.network.image(self.features[rows]), state).argmax(dim=1)  # type: ignore[operator]
+        greedy = self.network(self.network.image(self.features[rows]), state).argmax(dim=1)
         return torch.where(explores, other, greedy)
 
     def _update(self, rng: np.random.Generator) -> float:
@@ -134,7 +139,7 @@ class Learner:
         batch = self.memory.sample(self.rules.batch, rng, self.features.device)
         targets = self._targets(batch)
         self.network.train()
-        image = self.network.image(self.features[batch.rows])  # type: ignore[operator]
+        image = self.network.image(self.features[batch.rows])
         values = self.network(image, batch.state).gather(1, batch.actions[:, None])[:, 0]
         loss_of = nn.functional.smooth_l1_loss if self.rules.huber else nn.functional.mse_loss
         loss = loss_of(values, targets)
@@ -162,6 +167,19 @@ class Learner:
             best = next_values.amax(dim=1)
         return batch.rewards + self.rules.gamma * best * ~terminated
 
-    def _values(self, network: nn.Module, rows: Tensor, state: State) -> Tensor:
-        values: Tensor = network(network.image(self.features[rows]), state)  # type: ignore[operator]
+    def _values(self, network: PaperNetwork, rows: Tensor, state: State) -> Tensor:
+        values: Tensor = network(network.image(self.features[rows]), state)
         return values
+
+    def arrays(self) -> Arrays:
+        """Everything that a later epoch depends on, for a checkpoint."""
+        parts = module_arrays(self.network, "network") | module_arrays(self.target, "target")
+        own = {"n_updates": np.array(self.n_updates)}
+        return parts | optimizer_arrays(self.optimizer) | self.memory.arrays() | own
+
+    def load_arrays(self, arrays: Arrays) -> None:
+        load_module(self.network, arrays, "network")
+        load_module(self.target, arrays, "target")
+        load_optimizer(self.optimizer, arrays)
+        self.memory.load_arrays(arrays)
+        self.n_updates = int(arrays["n_updates"])

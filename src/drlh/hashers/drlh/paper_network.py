@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -30,11 +31,12 @@ class PaperNetwork(nn.Module):
         self.actions = actions
         self.dropout = nn.Dropout(dropout)
         sizes = [*hidden, actions.n_actions]
-        self.layers = nn.ModuleList(nn.Linear(n, m) for n, m in zip(sizes[:-1], sizes[1:], strict=True))
+        self.layers = nn.ModuleList(nn.Linear(n, m) for n, m in pairwise(sizes))
 
     def image(self, features: Tensor) -> Tensor:
         """(n, hidden): computed once for each image."""
-        return self.features(features)
+        share: Tensor = self.features(features)
+        return share
 
     def forward(self, image: Tensor, state: State) -> Tensor:
         """(n, n_actions) values."""
@@ -42,7 +44,8 @@ class PaperNetwork(nn.Module):
         hidden = self.dropout(torch.relu(first))
         for layer in self.layers[:-1]:
             hidden = self.dropout(torch.relu(layer(hidden)))
-        return self.layers[-1](hidden)
+        values: Tensor = self.layers[-1](hidden)
+        return values
 
     def _of_history(self, history: Tensor) -> Tensor:
         """(n, hidden): the rows of the last flips' bits, summed; a place without a flip has a row of zeros."""

@@ -5,9 +5,11 @@ One step of a 48-bit walk takes 36 bytes: the image's row (4), the code packed (
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from drlh.codes import bytes_per_code, pack, unpack
@@ -41,7 +43,20 @@ class ReplayMemory:
 
     @property
     def n_bytes(self) -> int:
-        return sum(array.nbytes for array in (self.rows, self.packed, self.history, self.actions, self.rewards))
+        return sum(array.nbytes for array in self._columns().values())
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        return {name: getattr(self, name) for name in ("rows", "packed", "history", "actions", "rewards")}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What the memory holds, for a checkpoint."""
+        held = {f"memory.{name}": column[: len(self)] for name, column in self._columns().items()}
+        return held | {"memory.n_added": np.array(self.n_added)}
+
+    def load_arrays(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self.n_added = int(arrays["memory.n_added"])
+        for name, column in self._columns().items():
+            column[: len(self)] = arrays[f"memory.{name}"]
 
     def add(self, steps: Steps) -> None:
         places = np.arange(self.n_added, self.n_added + len(steps.rows)) % len(self.rows)

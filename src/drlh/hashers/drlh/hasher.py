@@ -1,0 +1,327 @@
+"""DRLH as a hasher: presets, fitting with checkpoints, encoding, and the walk of one image."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from drlh.codes import Codes
+from drlh.errors import UserError
+from drlh.files import digest
+from drlh.hashers.base import Features, Hasher, RandomState
+from drlh.hashers.drlh import learner as default_learning
+from drlh.hashers.drlh import learning as paper_learning
+from drlh.hashers.drlh.checkpoint import Arrays, load_checkpoint, load_module, module_arrays, save_checkpoint
+from drlh.hashers.drlh.codebook import make_codebook
+from drlh.hashers.drlh.environment import ActionSet, one_bit_actions, two_bit_actions
+from drlh.hashers.drlh.learning import EpochReport
+from drlh.hashers.drlh.network import WalkNetwork
+from drlh.hashers.drlh.paper_network import PaperNetwork
+from drlh.hashers.drlh.policies import PaperPolicy, Trace, WalkPolicy, start_signs
+from drlh.hashers.drlh.rewards import PaperReward
+from drlh.hashers.drlh.score import Score, sharpness
+from drlh.progress import Progress, quiet
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "default": {
+        "codebook": "bch", "n_epochs": 20, "gamma": 0.5, "hidden": 256, "dropout": 0.5, "learning_rate": 1e-3,
+        "batch": 128,
+    },
+    "paper": {
+        "codebook": "bch-paper", "n_epochs": 25, "gamma": 0.9, "hidden": 1024, "dropout": 0.5, "learning_rate": 1e-2,
+        "batch": 128,
+    },
+}  # fmt: skip
+
+_WEIGHTS = "weights"
+Run = default_learning.WalkLearner | paper_learning.Learner
+
+
+class DRLH(Hasher):
+    """Deep reinforcement learning with label embedding reward.
+
+    **Idea.** A code is a vertex of the binary cube. Starting somewhere, an agent flips one bit at a time until it
+    decides to stop; a deep Q-network, which sees the image and where the walk is, values every flip. While learning,
+    flips are paid by how much nearer they bring the code to the codeword of the image's class and away from the
+    others'.
+
+    **Reference.** Z. Wang, W. Hong, J. Yuan, Deep Reinforcement Learning with Label Embedding Reward for Supervised
+    Image Hashing, WACV 2020: actions 3.1, states 3.2, rewards 3.3 (equations 1 and 2), learning 4.2.
+
+    **Differences.** `preset="paper"` follows the paper; what it leaves open (gamma, layer widths, dropout rate,
+    learning rate, replay, target network, the start code at test) is set in `PRESETS` and `learning.Rules`, and the
+    start code is the sign of a random projection of the image, so that a code can be made again. `preset="default"`
+    keeps the walk, the actions and Q-learning, and departs in five things: a flip earns the change of a proper score
+    of the whole code (`score.py`); the network knows the dynamics and learns the label weights (`network.py`); replay
+    keeps states that carry no label and learns every action (`learner.py`); codewords of confused classes move nearer
+    at half-time (`embedding.py`); features are compressed by a signed square root and standardised.
+
+    **Parameters.** `n_bits`: length of the code. `preset`: `default` or `paper`; parameters that are None take the
+    preset's value. `codebook`: `bch`, `bch-paper`, `hadamard`, `random` or a 0/1 array (n_classes, n_bits).
+    `n_epochs`, `gamma` (discount), `hidden` (units of a layer; of each branch by default), `dropout`,
+    `learning_rate`, `batch`: learning. `max_steps`: longest walk, n_bits unless given. Default preset: `n_branches`
+    networks that are averaged; `top`, the probability a code on its codeword states for its class; `follow`, how far
+    confused classes' codewords move together (0 leaves them); `power` of the features; `weight_decay`. Paper preset:
+    `sigma` and `eta` of the stop reward (eta is half the codebook's radius unless given), `flips` (1, or 2 for pairs
+    too), `guided` exploration, `double` Q-learning, `huber` loss, `target_every` updates. `device`: `auto`, `cpu` or
+    `cuda`. `log_dir`: TensorBoard scalars go here. `random_state`: seed.
+    """
+
+    supervised: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        n_bits: int = 32,
+        *,
+        preset: str = "default",
+        codebook: str | ArrayLike | None = None,
+        n_epochs: int | None = None,
+        gamma: float | None = None,
+        hidden: int | None = None,
+        dropout: float | None = None,
+        learning_rate: float | None = None,
+        batch: int | None = None,
+        max_steps: int | None = None,
+        n_branches: int = 4,
+        top: float = 0.955,
+        follow: float = 0.4,
+        power: float = 0.5,
+        weight_decay: float = 0.1,
+        sigma: float = 5.0,
+        eta: float | None = None,
+        flips: int = 1,
+        guided: bool = True,
+        double: bool = False,
+        huber: bool = False,
+        target_every: int = 1000,
+        device: str = "auto",
+        log_dir: str | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.n_bits = n_bits
+        self.preset = preset
+        self.codebook = codebook
+        self.n_epochs = n_epochs
+        self.gamma = gamma
+        self.hidden = hidden
+        self.dropout = dropout
+        self.learning_rate = learning_rate
+        self.batch = batch
+        self.max_steps = max_steps
+        self.n_branches = n_branches
+        self.top = top
+        self.follow = follow
+        self.power = power
+        self.weight_decay = weight_decay
+        self.sigma = sigma
+        self.eta = eta
+        self.flips = flips
+        self.guided = guided
+        self.double = double
+        self.huber = huber
+        self.target_every = target_every
+        self.device = device
+        self.log_dir = log_dir
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        progress: Progress = quiet,
+        resume_from: str | Path | None = None,
+    ) -> Self:
+        """Learns. With `resume_from` a directory, every epoch is kept there and a broken run goes on from it."""
+        self._resume_from = resume_from
+        try:
+            return super().fit(X, y, progress=progress)
+        finally:
+            del self._resume_from
+
+    def walk(self, x: ArrayLike) -> Trace:
+        """The path of one image with features `(n_features,)`: codes, actions, Q-values, distances to codewords."""
+        check_is_fitted(self)
+        rows = validate_data(self, np.atleast_2d(np.asarray(x)), dtype=np.float64, reset=False)
+        if len(rows) != 1:
+            raise UserError(f"walk takes the features of one image: got {len(rows)} rows")
+        return self._policy().trace(self._seen(rows), self.embedding_)
+
+    def _fit(
+        self, features: Features, labels: NDArray[Any] | None, rng: np.random.Generator, progress: Progress
+    ) -> None:
+        assert labels is not None  # a supervised method
+        self._check_parameters(len(self.classes_))
+        seed = int(rng.integers(2**31))
+        powered = _power(features, self._setting("power", self.power))
+        self.mean_ = powered.mean(axis=0)
+        # A feature that hardly varies is not blown up to the size of the others.
+        self.scale_ = powered.std(axis=0) + 0.01 * powered.std() + 1e-8
+        direction = np.random.default_rng(seed).standard_normal((features.shape[1], self.n_bits))
+        self.projection_ = (direction / np.sqrt(features.shape[1])).astype(np.float32)
+        seen = self._seen(features)
+        with torch.random.fork_rng([]):
+            torch.manual_seed(seed)  # the network's first weights
+            build = self._default_run if self.preset == "default" else self._paper_run
+            run = build(seen, torch.from_numpy(labels).to(seen.device), seed)
+        self._learn(run, self._fingerprint(features, labels, seed), progress)
+        arrays = module_arrays(run.policy_network, _WEIGHTS)
+        self.weights_ = {name.removeprefix(f"{_WEIGHTS}."): array for name, array in arrays.items()}
+        self.embedding_ = run.embedding.cpu().numpy().astype(np.int8)
+
+    def _learn(self, run: Run, fingerprint: str, progress: Progress) -> None:
+        """The epochs, from the checkpoint on."""
+        directory, n_epochs = self._resume_from, int(self._value("n_epochs"))
+        done, arrays = load_checkpoint(directory, fingerprint) if directory else (0, {})
+        if arrays:
+            run.load_arrays(arrays)
+        tell = _scalar_writer(self.log_dir)
+        for epoch in range(done, n_epochs):
+            progress(epoch, n_epochs, "DRLH epochs")
+            tell(run.run_epoch(epoch))
+            if directory:
+                save_checkpoint(directory, epoch + 1, fingerprint, run.arrays())
+        progress(n_epochs, n_epochs, "DRLH epochs")
+
+    def _default_run(self, seen: torch.Tensor, labels: torch.Tensor, seed: int) -> default_learning.WalkLearner:
+        n_classes = len(self.classes_)
+        book = make_codebook(n_classes, self.n_bits, kind=self._value("codebook"), random_state=seed)
+        embedding = torch.from_numpy(book.signs).to(seen)
+        score = Score(embedding, sharpness(self.n_bits, n_classes, self.top))
+        network = WalkNetwork(
+            seen.shape[1], n_classes, self.n_bits,
+            n_branches=self.n_branches, hidden=self._value("hidden"), dropout=self._value("dropout"),
+        ).to(seen.device)  # fmt: skip
+        weights = torch.nn.functional.one_hot(labels, n_classes) if labels.ndim == 1 else labels
+        weights = weights.to(seen)
+        weights = weights / weights.sum(dim=1, keepdim=True).clamp(min=1)
+        rules = default_learning.Rules(
+            n_epochs=self._value("n_epochs"), gamma=self._value("gamma"), learning_rate=self._value("learning_rate"),
+            weight_decay=self.weight_decay, batch=self._value("batch"), n_ahead=8, target_rate=0.99, follow=self.follow,
+            spread=0.9, max_steps=self._max_steps(),
+        )  # fmt: skip
+        start = start_signs(seen, torch.from_numpy(self.projection_).to(seen.device)).to(seen)
+        return default_learning.WalkLearner(network, score, seen, weights, start, rules, seed)
+
+    def _paper_run(self, seen: torch.Tensor, labels: torch.Tensor, seed: int) -> paper_learning.Learner:
+        book = make_codebook(len(self.classes_), self.n_bits, kind=self._value("codebook"), random_state=seed)
+        actions = self._actions(seen.device)
+        reward = PaperReward(book, actions, sigma=self.sigma, eta=self.eta)
+        hidden = int(self._value("hidden"))
+        network = PaperNetwork(seen.shape[1], actions, hidden=(hidden, hidden), dropout=self._value("dropout"))
+        rules = paper_learning.Rules(
+            n_epochs=self._value("n_epochs"), gamma=self._value("gamma"), learning_rate=self._value("learning_rate"),
+            batch=self._value("batch"), n_walks=self._value("batch"), max_steps=self._max_steps(), guided=self.guided,
+            double=self.double, huber=self.huber, target_every=self.target_every,
+        )  # fmt: skip
+        return paper_learning.Learner(network.to(seen.device), reward, seen, labels, rules, seed)
+
+    def _encode(self, features: Features) -> Codes:
+        return self._policy().encode(self._seen(features))
+
+    def _policy(self) -> WalkPolicy | PaperPolicy:
+        """The fitted agent, from plain arrays."""
+        device = _device(self.device)
+        projection = torch.from_numpy(self.projection_).to(device)
+        n_features, n_classes = len(self.mean_), len(self.embedding_)
+        arrays: Arrays = {f"{_WEIGHTS}.{name}": array for name, array in self.weights_.items()}
+        if self.preset == "paper":
+            actions, hidden = self._actions(device), len(self.weights_["features.bias"])
+            paper = PaperNetwork(n_features, actions, hidden=(hidden, hidden), dropout=0.0)
+            load_module(paper, arrays, _WEIGHTS)
+            return PaperPolicy(paper.to(device).requires_grad_(False), actions, projection, self._max_steps())
+        n_branches, _, hidden = self.weights_["first"].shape
+        network = WalkNetwork(n_features, n_classes, self.n_bits, n_branches=n_branches, hidden=hidden, dropout=0.0)
+        load_module(network, arrays, _WEIGHTS)
+        network = network.to(device).eval().requires_grad_(False)
+        ahead = type(network.ahead)(n_classes, self.n_bits).double().to(device)
+        ahead.load_state_dict(network.ahead.state_dict())
+        embedding = torch.from_numpy(self.embedding_).double().to(device)
+        score = Score(embedding, sharpness(self.n_bits, n_classes, self.top))
+        gamma = float(self._value("gamma"))
+        return WalkPolicy(network, ahead.requires_grad_(False), score, projection, gamma, self._max_steps())
+
+    def _seen(self, features: Features) -> torch.Tensor:
+        """Features as the network sees them."""
+        powered = _power(features, self._setting("power", self.power))
+        return torch.from_numpy(((powered - self.mean_) / self.scale_).astype(np.float32)).to(_device(self.device))
+
+    def _value(self, name: str) -> Any:
+        """A parameter, or the preset's value where it is None."""
+        given = getattr(self, name)
+        return PRESETS[self.preset][name] if given is None else given
+
+    def _setting(self, name: str, value: float) -> float:
+        """The paper compresses nothing."""
+        return value if self.preset == "default" else 1.0
+
+    def _max_steps(self) -> int:
+        return self.n_bits if self.max_steps is None else self.max_steps
+
+    def _actions(self, device: torch.device) -> ActionSet:
+        return (one_bit_actions if self.flips == 1 else two_bit_actions)(self.n_bits, device)
+
+    def _check_parameters(self, n_classes: int) -> None:
+        if self.preset not in PRESETS:
+            raise UserError(f"preset of DRLH must be one of {', '.join(PRESETS)}: got {self.preset!r}")
+        checks: list[tuple[str, Callable[[Any], bool], str]] = [
+            ("n_epochs", lambda value: int(value) >= 1, "at least 1"),
+            ("gamma", lambda value: 0 <= value < 1, "at least 0 and below 1"),
+            ("hidden", lambda value: int(value) >= 1, "at least 1"),
+            ("dropout", lambda value: 0 <= value < 1, "at least 0 and below 1"),
+            ("learning_rate", lambda value: value > 0, "above 0"),
+            ("batch", lambda value: int(value) >= 1, "at least 1"),
+            ("n_branches", lambda value: int(value) >= 1, "at least 1"),
+            ("flips", lambda value: value in (1, 2), "1 or 2"),
+            ("power", lambda value: 0 < value <= 1, "above 0 and at most 1"),
+        ]
+        for name, holds, wanted in checks:
+            value = self._value(name) if name in PRESETS["default"] else getattr(self, name)
+            if not holds(value):
+                raise UserError(f"{name} of DRLH must be {wanted}: got {value!r}")
+        if not 1 / n_classes < self.top < 1:
+            raise UserError(f"top of DRLH must be between 1 / {n_classes} classes and 1: got {self.top!r}")
+
+    def _fingerprint(self, features: Features, labels: NDArray[Any], seed: int) -> str:
+        parameters = {
+            name: str(value) for name, value in self.get_params().items() if name not in ("log_dir", "device")
+        }
+        return digest(features, labels, str(seed), str(sorted(parameters.items())))
+
+
+def _power(features: Features, power: float) -> Features:
+    if power == 1:
+        return features
+    return np.asarray(np.sign(features) * np.abs(features) ** power)
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.device(name)
+    except RuntimeError as error:
+        raise UserError(f"device of DRLH must be auto, cpu or cuda: got {name!r}") from error
+
+
+def _scalar_writer(directory: str | None) -> Callable[[EpochReport], None]:
+    """Writes each epoch's report for TensorBoard, where a directory is given."""
+    if directory is None:
+        return lambda report: None
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise UserError("log_dir needs the package tensorboard: pip install tensorboard") from error
+    writer = SummaryWriter(directory)
+
+    def tell(report: EpochReport) -> None:
+        for name in ("epsilon", "loss", "mean_return", "mean_steps", "stopped"):
+            writer.add_scalar(name, getattr(report, name), report.epoch, time.time())
+        writer.flush()
+
+    return tell

@@ -1,0 +1,210 @@
+"""Q-learning of the default agent, top to bottom.
+
+Replay keeps one state for each image: where the agent's own exploring walk had brought it. The dynamics are known, so
+nothing else need be remembered: at replay the reward of every flip is computed anew, and the network learns all of them
+at once, with a one-step look ahead at a sample of them through the slowly moving target network.
+
+An epoch's randomness depends on (seed, epoch) alone, so a run that is taken up at an epoch goes on as if it had never
+stopped.
+"""
+
+import math
+from copy import deepcopy
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from drlh.hashers.drlh.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
+from drlh.hashers.drlh.embedding import agreement_target, move_codewords
+from drlh.hashers.drlh.environment import random_signs
+from drlh.hashers.drlh.learning import EpochReport
+from drlh.hashers.drlh.network import WalkNetwork, flip_values
+from drlh.hashers.drlh.score import Score
+from drlh.hashers.drlh.walking import walk
+
+_GROWTH = 0.01  # how fast the running mean of confusions follows
+_RANDOM_STATES = 0.2  # share of states drawn anywhere on the cube
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The choices of the default agent's learning."""
+
+    n_epochs: int
+    gamma: float
+    learning_rate: float
+    weight_decay: float
+    batch: int
+    n_ahead: int  # flips of each state whose next state is looked at
+    target_rate: float  # how much of the target network stays at each update
+    follow: float  # how far confused classes' codewords move together; 0 leaves the codebook alone
+    spread: float
+    max_steps: int
+
+
+class WalkLearner:
+    """Network, target network, optimiser, states and embedding; `run_epoch` moves all of them on."""
+
+    def __init__(
+        self,
+        network: WalkNetwork,
+        score: Score,
+        features: Tensor,
+        weights: Tensor,
+        start: Tensor,
+        rules: Rules,
+        seed: int,
+    ) -> None:
+        self.network, self.score, self.rules, self.seed = network, score, rules, seed
+        self.features, self.weights, self.start = features, weights, start
+        self.target = deepcopy(network).requires_grad_(False).eval()
+        self.optimizer = torch.optim.AdamW(network.parameters(), weight_decay=rules.weight_decay)
+        self.states = start.clone()
+        self.confusion = 0.1 * torch.eye(weights.shape[1], device=features.device)
+        self.n_updates = 0
+
+    @property
+    def n_classes(self) -> int:
+        return self.weights.shape[1]
+
+    @property
+    def policy_network(self) -> WalkNetwork:
+        """The network that encodes: the slow one, a mean over the last updates."""
+        return self.target
+
+    @property
+    def embedding(self) -> Tensor:
+        return self.score.embedding
+
+    def run_epoch(self, epoch: int) -> EpochReport:
+        """Learns from every image's state once, then sends every image on a new exploring walk."""
+        rng = np.random.default_rng([self.seed, epoch])
+        devices = [self.features.device] if self.features.is_cuda else []
+        with torch.random.fork_rng(devices):  # dropout draws from torch's own stream: leave the caller's as it was
+            torch.manual_seed(int(rng.integers(2**62)))
+            generator = torch.Generator(self.features.device)
+            generator.manual_seed(int(rng.integers(2**62)))
+            if self.rules.follow and epoch == self.rules.n_epochs // 2:
+                self._follow_confusions(rng)
+            order = torch.from_numpy(rng.permutation(len(self.features))).to(self.features.device)
+            rows_of = torch.split(order, self.rules.batch)
+            loss = float(np.mean([self._update(rows, generator) for rows in rows_of]))
+            return self._explore(epoch, loss, rng, generator)
+
+    def _follow_confusions(self, rng: np.random.Generator) -> None:
+        """Moves the codewords of confused classes nearer; old states belong to the old codewords."""
+        confusion = self.confusion.double().cpu().numpy()
+        target = agreement_target(confusion, strength=self.rules.follow, spread=self.rules.spread)
+        n_starts = 6 if self.n_classes <= 50 else 1
+        moved = move_codewords(self.score.embedding.double().cpu().numpy(), target, rng, n_starts=n_starts)
+        embedding = torch.from_numpy(moved).to(self.score.embedding)
+        self.score = Score(embedding, self.score.kappa)
+        self.states = self.start.clone()
+
+    def _update(self, rows: Tensor, generator: torch.Generator) -> float:
+        """One step of the optimiser on the states of some images; returns the loss."""
+        signs = self._states_of(rows, generator)
+        shares = self.score.shares(signs)
+        earned = self.score.gains(signs, shares, self.score.pull(self.weights[rows]))
+        self.network.train()
+        by_branch = self.network.branch_labels(self.features[rows])
+        expected = self.score.gains(signs, shares, self.score.pull(by_branch))
+        unit = (2 * self.score.kappa) ** 2  # gains are of the size 2 kappa, whatever the length of the code
+        loss = (expected - earned).square().mean(dim=(1, 2)).sum() / unit
+        if self.rules.gamma:
+            labels = by_branch.detach().mean(dim=0)
+            loss = loss + self.rules.gamma * self._ahead_loss(rows, signs, shares, labels, generator) / unit
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._learning_rate()
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        self.n_updates += 1
+        self._move_target(by_branch.detach())
+        return float(loss.detach())
+
+    def _states_of(self, rows: Tensor, generator: torch.Generator) -> Tensor:
+        """The remembered states, and for some images a random one: no state tells the label by itself."""
+        signs = self.states[rows]
+        anywhere = random_signs(len(rows), signs.shape[1], generator).to(signs.dtype)
+        draws = torch.rand(len(rows), 1, generator=generator, device=rows.device)
+        return torch.where(draws < _RANDOM_STATES, anywhere, signs)
+
+    def _ahead_loss(
+        self, rows: Tensor, signs: Tensor, shares: Tensor, labels: Tensor, generator: torch.Generator
+    ) -> Tensor:
+        """Squared error of V_k against the best value the target network sees after flip k, for a sample of flips."""
+        n, n_bits = signs.shape
+        bits = torch.randint(n_bits, (n, self.rules.n_ahead), generator=generator, device=signs.device)
+        with torch.no_grad():
+            seen = self.target.labels(self.features[rows])[:, None].expand(-1, bits.shape[1], -1)
+            flipped = signs[:, None].repeat(1, bits.shape[1], 1)
+            flipped.scatter_(2, bits[:, :, None], -flipped.gather(2, bits[:, :, None]))
+            pull = self.score.pull(seen)
+            shares_after = self.score.shares(flipped)
+            after = flip_values(self.target.ahead, self.score, flipped, shares_after, pull, seen, self.rules.gamma)
+            wanted = after.amax(dim=2).clamp(min=0)  # stopping there is worth 0
+            gains = self.score.gains(signs, shares, self.score.pull(labels))
+        ahead = self.network.ahead(gains, shares, labels).gather(1, bits)
+        return torch.nn.functional.mse_loss(ahead, wanted)
+
+    def _learning_rate(self) -> float:
+        """Up from a 25th over the first tenth, then down to nothing, both along half a cosine."""
+        n_batches = math.ceil(len(self.features) / self.rules.batch)
+        done = self.n_updates / max(1, self.rules.n_epochs * n_batches - 1)
+        if done < 0.1:
+            return self.rules.learning_rate * (0.04 + 0.96 * (1 - math.cos(math.pi * done / 0.1)) / 2)
+        return self.rules.learning_rate * (1 + math.cos(math.pi * (done - 0.1) / 0.9)) / 2
+
+    @torch.no_grad()
+    def _move_target(self, by_branch: Tensor) -> None:
+        stays = min(self.rules.target_rate, self.n_updates / (self.n_updates + 10))
+        for slow, fast in zip(self.target.parameters(), self.network.parameters(), strict=True):
+            slow.lerp_(fast, 1 - stays)
+        flat = by_branch.flatten(0, 1)
+        self.confusion.lerp_(flat.T @ flat / len(flat), _GROWTH)
+
+    def epsilon_of(self, epoch: int) -> float:
+        """1 at first, 0.1 from six tenths of the epochs on, as the paper's 15 of 25."""
+        return max(0.1, 1 - 0.9 * epoch / (0.6 * self.rules.n_epochs))
+
+    @torch.no_grad()
+    def _explore(self, epoch: int, loss: float, rng: np.random.Generator, generator: torch.Generator) -> EpochReport:
+        """New states: exploring walks from the start codes, cut at a random length."""
+        labels = torch.cat([self.target.labels(part) for part in torch.split(self.features, 4096)])
+        epsilon, n_bits = self.epsilon_of(epoch), self.start.shape[1]
+        found = walk(
+            self.target.ahead, self.score, labels, self.start, self.rules.gamma, int(rng.integers(1, n_bits)),
+            epsilon=epsilon, generator=generator,
+        )  # fmt: skip
+        self.states = found.signs
+        sample = slice(0, 1024)
+        greedy = walk(
+            self.target.ahead, self.score, labels[sample], self.start[sample], self.rules.gamma, self.rules.max_steps
+        )
+        potential = self.score.shares(greedy.signs).log() - self.score.shares(self.start[sample]).log()
+        earned = (self.weights[sample] * potential).sum(dim=1).mean()
+        steps, stopped = greedy.steps.double().mean(), greedy.stopped.double().mean()
+        return EpochReport(epoch, epsilon, loss, float(earned), float(steps), float(stopped))
+
+    def arrays(self) -> Arrays:
+        """Everything that a later epoch depends on, for a checkpoint."""
+        own = {
+            "states": self.states.to(torch.int8),
+            "confusion": self.confusion,
+            "embedding": self.score.embedding,
+            "n_updates": torch.tensor(self.n_updates),
+        }
+        parts = module_arrays(self.network, "network") | module_arrays(self.target, "target")
+        return parts | optimizer_arrays(self.optimizer) | {name: value.cpu().numpy() for name, value in own.items()}
+
+    def load_arrays(self, arrays: Arrays) -> None:
+        load_module(self.network, arrays, "network")
+        load_module(self.target, arrays, "target")
+        load_optimizer(self.optimizer, arrays)
+        self.states = torch.from_numpy(arrays["states"]).to(self.start)
+        self.confusion = torch.from_numpy(arrays["confusion"]).to(self.confusion)
+        self.score = Score(torch.from_numpy(arrays["embedding"]).to(self.start), self.score.kappa)
+        self.n_updates = int(arrays["n_updates"])

@@ -1,0 +1,74 @@
+"""The default Q-network: it knows the cube's dynamics and learns what an image is likely to be.
+
+The value of a flip is its expected reward plus the discounted value of what comes after,
+
+    Q_k(f, s) = gain_k(s, p(f)) + gamma V_k,      V_k = max(-gain_k, m phi_k),      Q_stop = 0,
+
+with p(f) the label weights the network sees in the image, m the best gain at hand, and phi_k >= 0 a small learned gate
+on (shares of the code, p). Flipping back undoes a gain, so V_k is never below -gain_k. Several branches see the image
+each on their own and are averaged, as in averaged deep Q-learning (Anschel, Baram and Shimkin, ICML 2017).
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from drlh.hashers.drlh.score import Score
+
+
+class LookAhead(nn.Module):
+    """V_k, the value of the state after flip k, from what is known before it."""
+
+    def __init__(self, n_classes: int, n_bits: int, n_hidden: int = 16) -> None:
+        super().__init__()
+        self.into = nn.Linear(2 * n_classes, n_hidden)
+        self.out = nn.Linear(n_hidden, n_bits)
+
+    def forward(self, gains: Tensor, shares: Tensor, labels: Tensor) -> Tensor:
+        """(..., b) from the gains (..., b), the code's shares (..., C) and the image's label weights (..., C)."""
+        phi = nn.functional.softplus(self.out(torch.tanh(self.into(torch.cat([shares, labels], dim=-1)))))
+        best = gains.amax(dim=-1, keepdim=True).clamp(min=0)
+        return torch.maximum(-gains, best * phi)
+
+
+class WalkNetwork(nn.Module):
+    """`labels` runs once for each image; what a step needs, `ahead`, is as small as the number of classes."""
+
+    def __init__(
+        self, n_features: int, n_classes: int, n_bits: int, *, n_branches: int, hidden: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.n_branches, self.hidden, self.dropout = n_branches, hidden, dropout
+        self.first = nn.Parameter(_uniform(n_branches, n_features, hidden))
+        self.first_bias = nn.Parameter(torch.zeros(n_branches, 1, hidden))
+        self.second = nn.Parameter(_uniform(n_branches, hidden, n_classes))
+        self.second_bias = nn.Parameter(torch.zeros(n_branches, 1, n_classes))
+        self.ahead = LookAhead(n_classes, n_bits)
+
+    def branch_labels(self, features: Tensor) -> Tensor:
+        """(n_branches, n, C): each branch's label weights, with dropout of its own while learning."""
+        seen = features.expand(self.n_branches, *features.shape)
+        seen = nn.functional.dropout(seen, self.dropout, self.training)
+        hidden = torch.relu(torch.baddbmm(self.first_bias, seen, self.first))
+        hidden = nn.functional.dropout(hidden, self.dropout, self.training)
+        return torch.softmax(torch.baddbmm(self.second_bias, hidden, self.second), dim=2)
+
+    def labels(self, features: Tensor) -> Tensor:
+        """(n, C): the mean over the branches, as one wide layer and one narrow."""
+        wide = self.first.permute(1, 0, 2).reshape(self.first.shape[1], -1)
+        hidden = torch.relu(torch.addmm(self.first_bias.reshape(-1), features, wide))
+        by_branch = hidden.view(len(features), self.n_branches, self.hidden).transpose(0, 1)
+        return torch.softmax(torch.baddbmm(self.second_bias, by_branch, self.second), dim=2).mean(dim=0)
+
+
+def _uniform(n: int, n_in: int, n_out: int) -> Tensor:
+    return (2 * torch.rand(n, n_in, n_out) - 1) / math.sqrt(n_in)
+
+
+def flip_values(
+    ahead: LookAhead, score: Score, signs: Tensor, shares: Tensor, pull: Tensor, labels: Tensor, gamma: float
+) -> Tensor:
+    """(..., b): Q of every flip; a stop is worth 0."""
+    gains = score.gains(signs, shares, pull)
+    return torch.add(gains, ahead(gains, shares, labels), alpha=gamma) if gamma else gains

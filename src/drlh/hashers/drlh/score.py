@@ -1,0 +1,46 @@
+"""The default reward: a flip earns the change of a proper score of the whole code.
+
+Codewords act as classes of a softmax, Phi(s; c) = log softmax_c(kappa s . S_c). An image with label weights w (a
+class, or its share of several) has the potential sum_c w_c Phi(s; c), the score a forecaster earns who states the
+softmax of the code's agreements. Its best code does not stand on a codeword but at distances that express how likely
+each class is.
+
+For codewords of -1/+1 the gain of a flip has a closed form. With shares sigma = softmax(kappa s . S),
+
+    gain_k = -s_k (2 kappa (w S)_k) - log(cosh 2 kappa - s_k sinh 2 kappa (sigma S)_k),
+
+the first part linear in the label weights: an agent that knows how likely the labels are knows the expected gain.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+def sharpness(n_bits: int, n_classes: int, top: float) -> float:
+    """kappa at which a code on its codeword states its class with probability `top`, codewords being equidistant."""
+    spread = 1 + 1 / (n_classes - 1)
+    return math.log((n_classes - 1) * top / (1 - top)) / (n_bits * spread)
+
+
+@dataclass(frozen=True)
+class Score:
+    """`embedding` (C, b) signs, one codeword for each class; floats, as the arithmetic wants them."""
+
+    embedding: Tensor
+    kappa: float
+
+    def pull(self, weights: Tensor) -> Tensor:
+        """(..., b): what the label weights (..., C) want of each bit; constant along a walk."""
+        return 2 * self.kappa * (weights @ self.embedding)
+
+    def shares(self, signs: Tensor) -> Tensor:
+        """(..., C): how the code (..., b) divides itself among the classes."""
+        return torch.softmax(self.kappa * (signs @ self.embedding.T), dim=-1)
+
+    def gains(self, signs: Tensor, shares: Tensor, pull: Tensor) -> Tensor:
+        """(..., b): the expected reward of flipping each bit."""
+        wide, narrow = math.cosh(2 * self.kappa), math.sinh(2 * self.kappa)
+        return -signs * pull - torch.log(wide - narrow * signs * (shares @ self.embedding))

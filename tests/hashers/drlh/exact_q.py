@@ -1,0 +1,27 @@
+"""Q* of the walk by value iteration: an oracle for codes so short that all of them can be listed."""
+
+import torch
+
+from drlh.hashers.drlh.rewards import Reward
+
+
+def all_signs(n_bits: int) -> torch.Tensor:
+    """(2^b, b): code number i has +1 at bit k where bit k of i is set."""
+    return (2 * (torch.arange(2**n_bits)[:, None] >> torch.arange(n_bits) & 1) - 1).to(torch.int8)
+
+
+def exact_q(reward: Reward, label: torch.Tensor, gamma: float) -> torch.Tensor:
+    """(2^b, n_actions) float64 for one image's label: an id () or multi-hot (C,). No step limit; gamma < 1."""
+    actions = reward.actions
+    signs = all_signs(actions.n_bits)
+    earned = reward.table(signs, label.expand(len(signs), *label.shape)).double()
+    flipped = (actions.factors < 0).long() @ (1 << torch.arange(actions.n_bits))  # which bits of the number change
+    following = torch.arange(len(signs))[:, None] ^ flipped
+    goes_on = torch.ones(actions.n_actions, dtype=torch.float64)
+    goes_on[actions.stop] = 0
+    value = torch.zeros(len(signs), dtype=torch.float64)
+    while True:
+        q = earned + gamma * goes_on * value[following]
+        if torch.allclose(q.amax(dim=1), value, rtol=0, atol=1e-10):
+            return q
+        value = q.amax(dim=1)
