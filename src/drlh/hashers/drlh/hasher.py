@@ -1,5 +1,6 @@
 """DRLH as a hasher: presets, fitting with checkpoints, encoding, and the walk of one image."""
 
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,8 +30,8 @@ from drlh.progress import Progress, quiet
 
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {
-        "codebook": "bch", "n_epochs": 20, "gamma": 0.5, "hidden": 256, "dropout": 0.5, "learning_rate": 1e-3,
-        "batch": 128,
+        "codebook": "bch", "n_epochs": None, "gamma": 0.5, "hidden": 256, "dropout": 0.5, "learning_rate": 1e-3,
+        "batch": None,
     },
     "paper": {
         "codebook": "bch-paper", "n_epochs": 25, "gamma": 0.9, "hidden": 1024, "dropout": 0.5, "learning_rate": 1e-2,
@@ -66,10 +67,10 @@ class DRLH(Hasher):
     `n_epochs`, `gamma` (discount), `hidden` (units of a layer; of each branch by default), `dropout`,
     `learning_rate`, `batch`: learning. `max_steps`: longest walk, n_bits unless given. Default preset: `n_branches`
     networks that are averaged; `top`, the probability a code on its codeword states for its class; `follow`, how far
-    confused classes' codewords move together (0 leaves them); `power` of the features; `weight_decay`. Paper preset:
-    `sigma` and `eta` of the stop reward (eta is half the codebook's radius unless given), `flips` (1, or 2 for pairs
-    too), `guided` exploration, `double` Q-learning, `huber` loss, `target_every` updates. `device`: `auto`, `cpu` or
-    `cuda`. `log_dir`: TensorBoard scalars go here. `random_state`: seed.
+    confused classes' codewords move together (0 leaves them); `feature_dropout`; `power` of the features;
+    `weight_decay`. Paper preset: `sigma` and `eta` of the stop reward (eta is half the codebook's radius unless
+    given), `flips` (1, or 2 for pairs too), `guided` exploration, `double` Q-learning, `huber` loss, `target_every`
+    updates. `device`: `auto`, `cpu` or `cuda`. `log_dir`: TensorBoard scalars go here. `random_state`: seed.
     """
 
     supervised: ClassVar[bool] = True
@@ -90,6 +91,7 @@ class DRLH(Hasher):
         n_branches: int = 4,
         top: float = 0.955,
         follow: float = 0.4,
+        feature_dropout: float | None = None,
         power: float = 0.5,
         weight_decay: float = 0.1,
         sigma: float = 5.0,
@@ -116,6 +118,7 @@ class DRLH(Hasher):
         self.n_branches = n_branches
         self.top = top
         self.follow = follow
+        self.feature_dropout = feature_dropout
         self.power = power
         self.weight_decay = weight_decay
         self.sigma = sigma
@@ -176,7 +179,7 @@ class DRLH(Hasher):
 
     def _learn(self, run: Run, fingerprint: str, progress: Progress) -> None:
         """The epochs, from the checkpoint on."""
-        directory, n_epochs = self._resume_from, int(self._value("n_epochs"))
+        directory, n_epochs = self._resume_from, self._n_epochs(len(run.features))
         done, arrays = load_checkpoint(directory, fingerprint) if directory else (0, {})
         if arrays:
             run.load_arrays(arrays)
@@ -192,18 +195,22 @@ class DRLH(Hasher):
         n_classes = len(self.classes_)
         book = make_codebook(n_classes, self.n_bits, kind=self._value("codebook"), random_state=seed)
         embedding = torch.from_numpy(book.signs).to(seen)
-        score = Score(embedding, sharpness(self.n_bits, n_classes, self.top))
+        weights = (torch.nn.functional.one_hot(labels, n_classes) if labels.ndim == 1 else labels).to(seen)
+        # No code can state several labels each with probability `top`: they share it.
+        share = float((1 / weights.sum(dim=1).clamp(min=1)).mean())
+        self.kappa_ = sharpness(self.n_bits, n_classes, max(self.top * share, 1.01 / n_classes))
+        score = Score(embedding, self.kappa_)
+        self.multilabel_ = labels.ndim == 2
         network = WalkNetwork(
-            seen.shape[1], n_classes, self.n_bits,
-            n_branches=self.n_branches, hidden=self._value("hidden"), dropout=self._value("dropout"),
+            seen.shape[1], n_classes, self.n_bits, n_branches=self.n_branches, hidden=self._value("hidden"),
+            dropout=(self._feature_dropout(seen.shape[1]), self._value("dropout")), multilabel=self.multilabel_,
         ).to(seen.device)  # fmt: skip
-        weights = torch.nn.functional.one_hot(labels, n_classes) if labels.ndim == 1 else labels
-        weights = weights.to(seen)
-        weights = weights / weights.sum(dim=1, keepdim=True).clamp(min=1)
+        batch = self._value("batch") or _batch_for(len(seen))
+        n_epochs = self._n_epochs(len(seen))
         rules = default_learning.Rules(
-            n_epochs=self._value("n_epochs"), gamma=self._value("gamma"), learning_rate=self._value("learning_rate"),
-            weight_decay=self.weight_decay, batch=self._value("batch"), n_ahead=8, target_rate=0.99, follow=self.follow,
-            spread=0.9, max_steps=self._max_steps(),
+            n_epochs=n_epochs, gamma=self._value("gamma"), batch=batch, n_ahead=8, target_rate=0.99,
+            learning_rate=self._value("learning_rate") * math.sqrt(batch / 128), weight_decay=self.weight_decay,
+            follow=self.follow, spread=0.9, max_steps=self._max_steps(),
         )  # fmt: skip
         start = start_signs(seen, torch.from_numpy(self.projection_).to(seen.device)).to(seen)
         return default_learning.WalkLearner(network, score, seen, weights, start, rules, seed)
@@ -236,13 +243,15 @@ class DRLH(Hasher):
             load_module(paper, arrays, _WEIGHTS)
             return PaperPolicy(paper.to(device).requires_grad_(False), actions, projection, self._max_steps())
         n_branches, _, hidden = self.weights_["first"].shape
-        network = WalkNetwork(n_features, n_classes, self.n_bits, n_branches=n_branches, hidden=hidden, dropout=0.0)
+        network = WalkNetwork(
+            n_features, n_classes, self.n_bits, n_branches=n_branches, hidden=hidden, multilabel=self.multilabel_
+        )
         load_module(network, arrays, _WEIGHTS)
         network = network.to(device).eval().requires_grad_(False)
         ahead = type(network.ahead)(n_classes, self.n_bits).double().to(device)
         ahead.load_state_dict(network.ahead.state_dict())
         embedding = torch.from_numpy(self.embedding_).double().to(device)
-        score = Score(embedding, sharpness(self.n_bits, n_classes, self.top))
+        score = Score(embedding, self.kappa_)
         gamma = float(self._value("gamma"))
         return WalkPolicy(network, ahead.requires_grad_(False), score, projection, gamma, self._max_steps())
 
@@ -260,6 +269,17 @@ class DRLH(Hasher):
         """The paper compresses nothing."""
         return value if self.preset == "default" else 1.0
 
+    def _n_epochs(self, n_images: int) -> int:
+        """Few images are walked more often: 60 epochs below 1,700 images, 20 from 5,000 on."""
+        given = self._value("n_epochs")
+        return int(np.clip(100_000 // n_images, 20, 60)) if given is None else int(given)
+
+    def _feature_dropout(self, n_features: int) -> float:
+        """Few features can spare little."""
+        if self.feature_dropout is None:
+            return 0.3 if n_features >= 256 else 0.1
+        return self.feature_dropout
+
     def _max_steps(self) -> int:
         return self.n_bits if self.max_steps is None else self.max_steps
 
@@ -270,12 +290,13 @@ class DRLH(Hasher):
         if self.preset not in PRESETS:
             raise UserError(f"preset of DRLH must be one of {', '.join(PRESETS)}: got {self.preset!r}")
         checks: list[tuple[str, Callable[[Any], bool], str]] = [
-            ("n_epochs", lambda value: int(value) >= 1, "at least 1"),
+            ("n_epochs", lambda value: value is None or int(value) >= 1, "at least 1"),
             ("gamma", lambda value: 0 <= value < 1, "at least 0 and below 1"),
             ("hidden", lambda value: int(value) >= 1, "at least 1"),
             ("dropout", lambda value: 0 <= value < 1, "at least 0 and below 1"),
             ("learning_rate", lambda value: value > 0, "above 0"),
-            ("batch", lambda value: int(value) >= 1, "at least 1"),
+            ("batch", lambda value: value is None or int(value) >= 1, "at least 1"),
+            ("feature_dropout", lambda value: value is None or 0 <= value < 1, "at least 0 and below 1"),
             ("n_branches", lambda value: int(value) >= 1, "at least 1"),
             ("flips", lambda value: value in (1, 2), "1 or 2"),
             ("power", lambda value: 0 < value <= 1, "above 0 and at most 1"),
@@ -292,6 +313,11 @@ class DRLH(Hasher):
             name: str(value) for name, value in self.get_params().items() if name not in ("log_dir", "device")
         }
         return digest(features, labels, str(seed), str(sorted(parameters.items())))
+
+
+def _batch_for(n_images: int) -> int:
+    """About forty updates an epoch, between 32 and 512 images each."""
+    return int(2 ** np.clip(np.round(np.log2(n_images / 40)), 5, 9))
 
 
 def _power(features: Features, power: float) -> Features:

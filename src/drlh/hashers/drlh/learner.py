@@ -107,10 +107,10 @@ class WalkLearner:
         """One step of the optimiser on the states of some images; returns the loss."""
         signs = self._states_of(rows, generator)
         shares = self.score.shares(signs)
-        earned = self.score.gains(signs, shares, self.score.pull(self.weights[rows]))
+        earned = self._gains(signs, shares, self.weights[rows])
         self.network.train()
         by_branch = self.network.branch_labels(self.features[rows])
-        expected = self.score.gains(signs, shares, self.score.pull(by_branch))
+        expected = self._gains(signs, shares, by_branch)
         unit = (2 * self.score.kappa) ** 2  # gains are of the size 2 kappa, whatever the length of the code
         loss = (expected - earned).square().mean(dim=(1, 2)).sum() / unit
         if self.rules.gamma:
@@ -124,6 +124,9 @@ class WalkLearner:
         self.n_updates += 1
         self._move_target(by_branch.detach())
         return float(loss.detach())
+
+    def _gains(self, signs: Tensor, shares: Tensor, weights: Tensor) -> Tensor:
+        return self.score.gains(signs, shares, self.score.pull(weights), weights.sum(dim=-1, keepdim=True))
 
     def _states_of(self, rows: Tensor, generator: torch.Generator) -> Tensor:
         """The remembered states, and for some images a random one: no state tells the label by itself."""
@@ -146,7 +149,7 @@ class WalkLearner:
             shares_after = self.score.shares(flipped)
             after = flip_values(self.target.ahead, self.score, flipped, shares_after, pull, seen, self.rules.gamma)
             wanted = after.amax(dim=2).clamp(min=0)  # stopping there is worth 0
-            gains = self.score.gains(signs, shares, self.score.pull(labels))
+            gains = self._gains(signs, shares, labels)
         ahead = self.network.ahead(gains, shares, labels).gather(1, bits)
         return torch.nn.functional.mse_loss(ahead, wanted)
 

@@ -24,10 +24,11 @@ class LookAhead(nn.Module):
         super().__init__()
         self.into = nn.Linear(2 * n_classes, n_hidden)
         self.out = nn.Linear(n_hidden, n_bits)
+        nn.init.ones_(self.out.bias)
 
     def forward(self, gains: Tensor, shares: Tensor, labels: Tensor) -> Tensor:
         """(..., b) from the gains (..., b), the code's shares (..., C) and the image's label weights (..., C)."""
-        phi = nn.functional.softplus(self.out(torch.tanh(self.into(torch.cat([shares, labels], dim=-1)))))
+        phi = torch.relu(self.out(torch.tanh(self.into(torch.cat([shares, labels], dim=-1)))))
         best = gains.amax(dim=-1, keepdim=True).clamp(min=0)
         return torch.maximum(-gains, best * phi)
 
@@ -36,30 +37,43 @@ class WalkNetwork(nn.Module):
     """`labels` runs once for each image; what a step needs, `ahead`, is as small as the number of classes."""
 
     def __init__(
-        self, n_features: int, n_classes: int, n_bits: int, *, n_branches: int, hidden: int, dropout: float
+        self,
+        n_features: int,
+        n_classes: int,
+        n_bits: int,
+        *,
+        n_branches: int,
+        hidden: int,
+        dropout: tuple[float, float] = (0.0, 0.0),  # of the features, of the hidden units
+        multilabel: bool = False,
     ) -> None:
         super().__init__()
-        self.n_branches, self.hidden, self.dropout = n_branches, hidden, dropout
+        self.n_branches, self.hidden, self.dropout, self.multilabel = n_branches, hidden, dropout, multilabel
         self.first = nn.Parameter(_uniform(n_branches, n_features, hidden))
         self.first_bias = nn.Parameter(torch.zeros(n_branches, 1, hidden))
         self.second = nn.Parameter(_uniform(n_branches, hidden, n_classes))
-        self.second_bias = nn.Parameter(torch.zeros(n_branches, 1, n_classes))
+        # Of several labels most are absent: the weights begin small.
+        self.second_bias = nn.Parameter(torch.full((n_branches, 1, n_classes), -2.0 if multilabel else 0.0))
         self.ahead = LookAhead(n_classes, n_bits)
 
     def branch_labels(self, features: Tensor) -> Tensor:
         """(n_branches, n, C): each branch's label weights, with dropout of its own while learning."""
         seen = features.expand(self.n_branches, *features.shape)
-        seen = nn.functional.dropout(seen, self.dropout, self.training)
+        seen = nn.functional.dropout(seen, self.dropout[0], self.training)
         hidden = torch.relu(torch.baddbmm(self.first_bias, seen, self.first))
-        hidden = nn.functional.dropout(hidden, self.dropout, self.training)
-        return torch.softmax(torch.baddbmm(self.second_bias, hidden, self.second), dim=2)
+        hidden = nn.functional.dropout(hidden, self.dropout[1], self.training)
+        return self._weights(torch.baddbmm(self.second_bias, hidden, self.second))
 
     def labels(self, features: Tensor) -> Tensor:
         """(n, C): the mean over the branches, as one wide layer and one narrow."""
         wide = self.first.permute(1, 0, 2).reshape(self.first.shape[1], -1)
         hidden = torch.relu(torch.addmm(self.first_bias.reshape(-1), features, wide))
         by_branch = hidden.view(len(features), self.n_branches, self.hidden).transpose(0, 1)
-        return torch.softmax(torch.baddbmm(self.second_bias, by_branch, self.second), dim=2).mean(dim=0)
+        return self._weights(torch.baddbmm(self.second_bias, by_branch, self.second)).mean(dim=0)
+
+    def _weights(self, logits: Tensor) -> Tensor:
+        """One label among all, or each label for itself."""
+        return torch.sigmoid(logits) if self.multilabel else torch.softmax(logits, dim=2)
 
 
 def _uniform(n: int, n_in: int, n_out: int) -> Tensor:
@@ -70,5 +84,5 @@ def flip_values(
     ahead: LookAhead, score: Score, signs: Tensor, shares: Tensor, pull: Tensor, labels: Tensor, gamma: float
 ) -> Tensor:
     """(..., b): Q of every flip; a stop is worth 0."""
-    gains = score.gains(signs, shares, pull)
+    gains = score.gains(signs, shares, pull, labels.sum(dim=-1, keepdim=True))
     return torch.add(gains, ahead(gains, shares, labels), alpha=gamma) if gamma else gains

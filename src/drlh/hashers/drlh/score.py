@@ -1,15 +1,15 @@
 """The default reward: a flip earns the change of a proper score of the whole code.
 
-Codewords act as classes of a softmax, Phi(s; c) = log softmax_c(kappa s . S_c). An image with label weights w (a
-class, or its share of several) has the potential sum_c w_c Phi(s; c), the score a forecaster earns who states the
-softmax of the code's agreements. Its best code does not stand on a codeword but at distances that express how likely
+Codewords act as classes of a softmax, Phi(s; c) = log softmax_c(kappa s . S_c). An image with label weights w (1 for
+each label it has) has the potential sum_c w_c Phi(s; c), the score a forecaster earns who states the softmax of the
+code's agreements. Its best code does not stand on a codeword but at distances that express how likely
 each class is.
 
 For codewords of -1/+1 the gain of a flip has a closed form. With shares sigma = softmax(kappa s . S),
 
-    gain_k = -s_k (2 kappa (w S)_k) - log(cosh 2 kappa - s_k sinh 2 kappa (sigma S)_k),
+    gain_k = -s_k (2 kappa (w S)_k) - |w| log(cosh 2 kappa - s_k sinh 2 kappa (sigma S)_k),
 
-the first part linear in the label weights: an agent that knows how likely the labels are knows the expected gain.
+linear in the label weights: an agent that knows how likely each label is knows the expected gain.
 """
 
 import math
@@ -40,7 +40,7 @@ class Score:
         """(..., C): how the code (..., b) divides itself among the classes."""
         return torch.softmax(self.kappa * (signs @ self.embedding.T), dim=-1)
 
-    def gains(self, signs: Tensor, shares: Tensor, pull: Tensor) -> Tensor:
-        """(..., b): the expected reward of flipping each bit."""
+    def gains(self, signs: Tensor, shares: Tensor, pull: Tensor, mass: Tensor | float = 1.0) -> Tensor:
+        """(..., b): the expected reward of flipping each bit; `mass` (..., 1) is the sum of the label weights."""
         wide, narrow = math.cosh(2 * self.kappa), math.sinh(2 * self.kappa)
-        return -signs * pull - torch.log(wide - narrow * signs * (shares @ self.embedding))
+        return -signs * pull - mass * torch.log(wide - narrow * signs * (shares @ self.embedding))
