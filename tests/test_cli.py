@@ -128,6 +128,17 @@ def test_three_commands_lead_from_photos_to_an_evaluated_code(run: Run, photos: 
     assert scores["warnings"] == []
 
 
+def test_a_fit_with_checkpoints_can_be_taken_up(run: Run, tmp_path: Path) -> None:
+    data = feature_file(tmp_path / "f.npz")
+    options = ("--data", data, "--method", "drlh", "--bits", 8, "--set", "n_epochs=2", "--resume", tmp_path / "steps")
+    for name in ("a", "b"):
+        assert run("fit", *options, "-o", tmp_path / name).code == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    outcome = run("fit", *options, "--seed", 1, "-o", tmp_path / "c")
+    assert outcome.code == 2
+    assert "another run" in outcome.err or "other data, parameters or seed" in outcome.err
+
+
 def test_evaluating_a_model_on_its_own_training_rows_is_said(run: Run, tmp_path: Path) -> None:
     data = feature_file(tmp_path / "f.npz")
     run("fit", "--data", data, "-o", tmp_path / "m", "--method", "itq")
@@ -197,6 +208,7 @@ def test_a_broken_photo_is_one_sentence_and_skip_bad_goes_on(run: Run, photos: P
         (("fit", "--data", "FILE", "-o", "m", "--set", "n_iterations"), "NAME=VALUE"),
         (("fit", "--data", "FILE", "-o", "m", "--set", "depth=3"), "no parameter 'depth'"),
         (("fit", "--data", "digits", "-o", "m", "--features", "gistt"), "gist"),
+        (("fit", "--data", "FILE", "-o", "m", "--method", "itq", "--resume", "c"), "keeps no checkpoints"),
         (("bench", "--data", "FILE", "--bits", "a,b"), "whole numbers"),
         (("bench", "--data", "FILE", "--protocol", "cifar-I"), "cifar10-I"),
         (("bench", "--data", "FILE", "--protocol", "cifar10-I"), "split"),

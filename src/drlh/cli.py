@@ -243,6 +243,9 @@ def fit(
     n_query: QueryOption = None,
     n_train: TrainOption = None,
     parameters: SetOption = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Keep checkpoints here and go on from the last one (DRLH).")
+    ] = None,
     skip_bad: SkipOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -256,7 +259,15 @@ def fit(
         dataset = _open(data, data_dir, features, flip, weights, layer, skip_bad, bar)
         split = {"protocol": protocol, "seed": seed, "n_query": n_query, "n_train": n_train} if protocol else None
         result = fit_model(
-            dataset, method, bits, out, seed=seed, parameters=_parameters(parameters), split=split, progress=bar
+            dataset,
+            method,
+            bits,
+            out,
+            seed=seed,
+            parameters=_parameters(parameters),
+            split=split,
+            resume_from=resume,
+            progress=bar,
         )
     if as_json:
         print_json(result)

@@ -7,8 +7,8 @@ import numpy as np
 
 from drlh.codes import unpack
 from drlh.data import DataSet, load, subset
-from drlh.evaluate.bench import Bench, cells_of
 from drlh.evaluate.protocols import Split, get_protocol
+from drlh.evaluate.score import evaluate_file
 from drlh.features import make_extractor, with_features
 from drlh.files import write_text
 from drlh.hashers.methods import DEFAULT_METHOD
@@ -18,25 +18,32 @@ from drlh.report.page import Hit, Search, demo_page
 from drlh.stages import encode_data, fit_model, label_names
 
 N_QUERY, N_BITS, SEED = 500, 32, 0
+METHODS = ("lsh", "itq", DEFAULT_METHOD)
 _SHOWN_QUERIES, _SHOWN_HITS = 10, 10
 
 
 def run_demo(directory: Path, progress: Progress = quiet) -> dict[str, Any]:
-    """Fills `directory` with a model, codes, an index and `index.html`; returns the records and the page's path."""
+    """Fills `directory` with models, codes, an index and `index.html`; returns the records and the page's path."""
     dataset = with_features(load("digits"), make_extractor("gray8"), progress=progress)
-    rule = get_protocol("split")
-    cells = cells_of(list(dict.fromkeys(["lsh", "itq", DEFAULT_METHOD])), [16, N_BITS], [SEED], {})
-    records = list(Bench(dataset, rule, n_query=N_QUERY).run(cells, progress))
-    split = rule.split(dataset.labels, None, SEED, N_QUERY)
-    model = directory / "model"
-    options = {"protocol": "split", "seed": SEED, "n_query": N_QUERY, "n_train": None}
-    fit_model(dataset, DEFAULT_METHOD, N_BITS, model, seed=SEED, split=options, progress=progress)
-    codes, _ = encode_data(model, subset(dataset, split.database), directory / "codes.npz", progress=progress)
+    records = [_measure(dataset, method, directory, progress) for method in METHODS]
+    split = get_protocol("split").split(dataset.labels, None, SEED, N_QUERY)
+    model = directory / f"{METHODS[-1]}.model"
+    codes, _ = encode_data(model, subset(dataset, split.database), directory / "codes.npz")
     save_index(directory / "index", codes, codes.notes)
     searches = _searches(dataset, split, model, load_index(directory / "index"), directory)
     page = directory / "index.html"
     write_text(page, demo_page("drlh on handwritten digits", _summary(split), records, searches))
     return {"records": records, "page": str(page), "model": str(model), "index": str(directory / "index")}
+
+
+def _measure(dataset: DataSet, method: str, directory: Path, progress: Progress) -> dict[str, Any]:
+    """Fits on the training rows, encodes all, and ranks the database for each query."""
+    model, codes = directory / f"{method}.model", directory / f"{method}-codes.npz"
+    options = {"protocol": "split", "seed": SEED, "n_query": N_QUERY, "n_train": None}
+    fitted = fit_model(dataset, method, N_BITS, model, seed=SEED, split=options, progress=progress)
+    encode_data(model, dataset, codes)
+    scores = evaluate_file(codes, "split", seed=SEED, n_query=N_QUERY)
+    return fitted | {name: scores[name] for name in ("map", "map_best", "map_worst", "n_query", "n_database")}
 
 
 def _summary(split: Split) -> str:

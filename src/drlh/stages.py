@@ -1,5 +1,6 @@
 """What the verbs do, stage by stage: data → model, data → codes, photo → hits."""
 
+import inspect
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,10 +31,13 @@ def fit_model(
     seed: int = 0,
     parameters: dict[str, Any] | None = None,
     split: dict[str, Any] | None = None,
+    resume_from: str | Path | None = None,
     progress: Progress = quiet,
 ) -> dict[str, Any]:
     """Fits on all rows, or on the training rows of `split`, and writes the model with notes on its origin."""
     hasher = make_hasher(method, n_bits, random_state=seed, **(parameters or {}))
+    if resume_from is not None and "resume_from" not in inspect.signature(hasher.fit).parameters:
+        raise UserError(f"{method} keeps no checkpoints, so it cannot resume; leave --resume out")
     notes: dict[str, Any] = {
         "data": dataset.name,
         "supervised": hasher.supervised,
@@ -48,7 +52,8 @@ def fit_model(
         notes["split"] = split | {"digest": split_digest(rows)}
         dataset = subset(dataset, rows.train)
     start = time.perf_counter()
-    hasher.fit(_features(dataset), dataset.labels, progress=progress)
+    options: dict[str, Any] = {} if resume_from is None else {"resume_from": resume_from}
+    hasher.fit(_features(dataset), dataset.labels, progress=progress, **options)
     seconds = round(time.perf_counter() - start, 2)
     name = find_method(method).name
     save_hasher(path, name, hasher, notes)

@@ -26,9 +26,7 @@ def filters(tmp_path):
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(
-        UserError, match=r"no features are called 'vgg': the names are pixelsN, grayN, gist, lite0"
-    ):
+    with pytest.raises(UserError, match=r"no features are called 'vgg': the names are pixelsN, grayN, gist, lite0"):
         make_extractor("vgg")
     with pytest.raises(UserError, match="no features are called ''"):
         make_extractor("gist+")
@@ -120,7 +118,5 @@ def test_the_same_picture_has_the_same_features_in_a_fresh_process():
         "p = np.random.default_rng(0).integers(0, 256, (40, 50, 3), dtype=np.uint8); "
         "print(make_extractor('gist+pixels8', flip=True)([p]).tobytes().hex())"
     )
-    outputs = {
-        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(2)
-    }
+    outputs = {subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(2)}
     assert len(outputs) == 1

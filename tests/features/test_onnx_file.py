@@ -39,9 +39,7 @@ def test_a_fixed_size_and_a_batch_of_one_are_kept(tmp_path, pictures):
     path = write(tmp_path / "flat.onnx", [1, 3, 6, 8], nodes)
     extractor = make_extractor(path, flip=True)
     assert extractor.n_features == 3 * 6 * 8
-    sides = [
-        np.maximum(scaled(side, (6, 8)), 0).transpose(2, 0, 1) for side in (pictures[3], pictures[3][:, ::-1])
-    ]
+    sides = [np.maximum(scaled(side, (6, 8)), 0).transpose(2, 0, 1) for side in (pictures[3], pictures[3][:, ::-1])]
     np.testing.assert_allclose(extractor(pictures)[3], np.mean(sides, axis=0).ravel(), atol=1e-4)
 
 

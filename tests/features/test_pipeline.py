@@ -81,8 +81,7 @@ def test_no_images_give_no_rows():
 
 def test_threads_give_bit_for_bit_the_features_of_one_thread(tmp_path, pixels):
     one, many = (
-        extract(ArrayImages(pixels, "a"), make_extractor("gist"), cache=tmp_path / f"c{n}", threads=n)
-        for n in (1, 4)
+        extract(ArrayImages(pixels, "a"), make_extractor("gist"), cache=tmp_path / f"c{n}", threads=n) for n in (1, 4)
     )
     np.testing.assert_array_equal(one.features, many.features)
 

@@ -57,6 +57,8 @@ def test_a_model_file_gives_the_same_codes(method: Method, tmp_path: Path) -> No
     save_hasher(tmp_path / "model", method.name, hasher, {"made": "here"})
     loaded, notes = load_hasher(tmp_path / "model")
     assert notes == {"made": "here"}
+    save_hasher(tmp_path / "again", method.name, fitted(method), {"made": "here"})
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
     assert loaded.get_params() == hasher.get_params()
     np.testing.assert_array_equal(loaded.transform(features), hasher.transform(features))
 

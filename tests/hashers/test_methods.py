@@ -47,7 +47,7 @@ def test_a_file_that_is_not_a_model_is_refused(tmp_path: Path) -> None:
     save_file({"x": np.zeros(3)}, tmp_path / "foreign")
     with pytest.raises(UserError, match="not a drlh-model"):
         load_hasher(tmp_path / "foreign")
-    save_file({"x": np.zeros(3)}, tmp_path / "new", {"format": "drlh-model", "version": "99"})
+    save_file({"x": np.zeros(3)}, tmp_path / "new", {"drlh": '{"format": "drlh-model", "version": 99}'})
     with pytest.raises(UserError, match="newer"):
         load_hasher(tmp_path / "new")
 

@@ -140,16 +140,17 @@ def save_hasher(path: str | Path, method: str, hasher: Hasher, notes: Mapping[st
         if not name.endswith("_"):
             continue
         if isinstance(value, np.ndarray) and value.dtype.kind not in "OUS":
-            arrays[name] = np.ascontiguousarray(value)
+            arrays[name] = np.asarray(value, order="C")
         elif isinstance(value, np.ndarray):
             values[name] = {"text": [str(item) for item in value.tolist()]}
         elif isinstance(value, Mapping):
-            arrays |= {f"{name}.{key}": np.ascontiguousarray(item) for key, item in value.items()}
+            arrays |= {f"{name}.{key}": np.asarray(item, order="C") for key, item in value.items()}
         else:
             values[name] = {"value": value}
     parameters = {key: _plain(value) for key, value in hasher.get_params(deep=False).items()}
-    header = {"method": method, "parameters": parameters, "values": values, "notes": dict(notes or {})}
-    metadata = {"format": FORMAT, "version": str(VERSION), "model": json.dumps(header)}
+    header = {"format": FORMAT, "version": VERSION, "method": method, "parameters": parameters, "values": values}
+    # One entry only: safetensors writes several in any order, and equal models should be equal bytes.
+    metadata = {"drlh": json.dumps(header | {"notes": dict(notes or {})})}
     with atomic_path(path) as temporary:
         save_file(arrays, temporary, metadata)
 
@@ -175,10 +176,9 @@ def read_model(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path} is damaged or not a model made by `drlh fit`: {error}") from error
-    version = metadata.get("version", "")
-    found = {"format": metadata.get("format"), "version": int(version) if version.isdigit() else None}
-    check_format(found, path, format_name=FORMAT, version=VERSION)
-    return json.loads(metadata["model"]), arrays
+    header = json.loads(metadata.get("drlh", "{}"))
+    check_format(header, path, format_name=FORMAT, version=VERSION)
+    return header, arrays
 
 
 def restore(hasher: Hasher, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Hasher:

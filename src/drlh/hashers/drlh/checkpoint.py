@@ -22,7 +22,7 @@ def save_checkpoint(directory: str | Path, epochs_done: int, fingerprint: str, a
 
     metadata = {"format": "drlh-checkpoint", "epochs_done": str(epochs_done), "fingerprint": fingerprint}
     with atomic_path(Path(directory) / FILE) as temporary:
-        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary, metadata)
+        save_file({name: np.asarray(array, order="C") for name, array in arrays.items()}, temporary, metadata)
 
 
 def load_checkpoint(directory: str | Path, fingerprint: str) -> tuple[int, Arrays]:

@@ -18,7 +18,7 @@ Table = NDArray[np.float64]
 _STARTS = 3
 _LINEAR_STEPS = 400  # for each target distance
 _FREE_STEPS = 2000
-_FREE_WORK = 3_000_000_000  # multiplications that one target may cost: about a second
+_FREE_WORK = 1_500_000_000  # multiplications that one target may cost: about half a second
 _FEWEST_FREE_STEPS = 200  # with fewer the free search has no hope and is left out
 _LARGEST_DIMENSION_FOR_VARIETY = 12
 
@@ -29,11 +29,12 @@ def search_codewords(n_classes: int, n_bits: int, bound: int, rng: np.random.Gen
     No minimum distance passes `bound`: reaching it ends the search.
     """
     k, found = _dimension(n_classes, n_bits), []
-    for columns, source in _bch_starts(k, n_bits):
-        columns = _best_columns(columns, k, n_bits, bound, rng)
+    for start, source in _bch_starts(k, n_bits):
+        columns = _best_columns(start, k, n_bits, bound, rng)
         linear = _select(columns, k, n_classes)
         codewords = _raise_mean(_raise_distance(linear, bound, rng))
         n_changed = int((codewords != linear).sum())
+        source += "" if np.array_equal(start, columns) else f", fitted to {n_bits} columns"
         source += f", {n_changed} of {linear.size} bits changed" if n_changed else ""
         found.append((distance_quality(codewords), source, codewords))
         if found[-1][0][0] >= bound:
