@@ -132,9 +132,7 @@ def peak_megabytes(name: str, n: int, threads: int) -> float:
 def write_file(name: str, n: int, threads: int) -> float:
     data = DataSet("drawn", np.zeros(n, np.int64), ("any",), DrawnImages(n))
     with tempfile.TemporaryDirectory() as folder:
-        extract_to_npz(
-            data, make_extractor(name), Path(folder) / "x.npz", cache=Path(folder) / "c", threads=threads
-        )
+        extract_to_npz(data, make_extractor(name), Path(folder) / "x.npz", cache=Path(folder) / "c", threads=threads)
     # Unlike ru_maxrss, this does not start from the memory of the process that started this one.
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(status.split("VmHWM:")[1].split()[0]) / 1024

@@ -44,7 +44,7 @@ def walk(
     stopped = torch.zeros(n, dtype=torch.bool, device=start.device)
     going = torch.arange(n, device=start.device)
     signs, pull = start.clone(), score.pull(labels)
-    order = _LOWER_BIT_FIRST * torch.arange(n_bits, dtype=start.dtype, device=start.device)
+    order = _LOWER_BIT_FIRST * torch.arange(1, n_bits + 1, dtype=start.dtype, device=start.device)
     for _ in range(max_steps):
         shares = score.shares(signs)
         best, bit = (flip_values(ahead, score, signs, shares, pull, labels, gamma) - order).max(dim=1)
