@@ -30,7 +30,7 @@ from drlh.progress import Progress, quiet
 
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {
-        "codebook": "bch", "n_epochs": None, "gamma": 0.5, "hidden": 256, "dropout": 0.5, "learning_rate": 1e-3,
+        "codebook": "bch", "n_epochs": None, "gamma": 0.5, "hidden": 256, "dropout": 0.5, "learning_rate": None,
         "batch": None,
     },
     "paper": {
@@ -209,7 +209,7 @@ class DRLH(Hasher):
         n_epochs = self._n_epochs(len(seen))
         rules = default_learning.Rules(
             n_epochs=n_epochs, gamma=self._value("gamma"), batch=batch, n_ahead=8, target_rate=0.99,
-            learning_rate=self._value("learning_rate") * math.sqrt(batch / 128), weight_decay=self.weight_decay,
+            learning_rate=self._learning_rate(seen.shape[1], batch), weight_decay=self.weight_decay,
             follow=self.follow, spread=0.9, max_steps=self._max_steps(),
         )  # fmt: skip
         start = start_signs(seen, torch.from_numpy(self.projection_).to(seen.device)).to(seen)
@@ -270,9 +270,14 @@ class DRLH(Hasher):
         return value if self.preset == "default" else 1.0
 
     def _n_epochs(self, n_images: int) -> int:
-        """Few images are walked more often: 60 epochs below 1,700 images, 20 from 5,000 on."""
+        """Few images are walked more often: 40 epochs up to 1,250 images, 20 at 5,000, 12 from 13,900 on."""
         given = self._value("n_epochs")
-        return int(np.clip(100_000 // n_images, 20, 60)) if given is None else int(given)
+        return round(np.clip(20 * math.sqrt(5000 / n_images), 12, 40)) if given is None else int(given)
+
+    def _learning_rate(self, n_features: int, batch: int) -> float:
+        """Larger for large batches and for few features."""
+        given = self._value("learning_rate")
+        return min(5e-3, 1e-3 * math.sqrt(1280 / n_features * batch / 128)) if given is None else float(given)
 
     def _feature_dropout(self, n_features: int) -> float:
         """Few features can spare little."""
@@ -294,7 +299,7 @@ class DRLH(Hasher):
             ("gamma", lambda value: 0 <= value < 1, "at least 0 and below 1"),
             ("hidden", lambda value: int(value) >= 1, "at least 1"),
             ("dropout", lambda value: 0 <= value < 1, "at least 0 and below 1"),
-            ("learning_rate", lambda value: value > 0, "above 0"),
+            ("learning_rate", lambda value: value is None or value > 0, "above 0"),
             ("batch", lambda value: value is None or int(value) >= 1, "at least 1"),
             ("feature_dropout", lambda value: value is None or 0 <= value < 1, "at least 0 and below 1"),
             ("n_branches", lambda value: int(value) >= 1, "at least 1"),

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -40,7 +41,8 @@ class PaperNetwork(nn.Module):
 
     def forward(self, image: Tensor, state: State) -> Tensor:
         """(n, n_actions) values."""
-        first = image + (state.signs > 0).to(image.dtype) @ self.code + self._of_history(state.history)
+        code = state.signs.clamp(min=0).to(image.dtype)
+        first = torch.addmm(image, code, self.code) + self._of_history(state.history)
         hidden = self.dropout(torch.relu(first))
         for layer in self.layers[:-1]:
             hidden = self.dropout(torch.relu(layer(hidden)))
@@ -50,8 +52,26 @@ class PaperNetwork(nn.Module):
     def _of_history(self, history: Tensor) -> Tensor:
         """(n, hidden): the rows of the last flips' bits, summed; a place without a flip has a row of zeros."""
         table = nn.functional.pad(self.history, (0, 0, 0, 1))  # (10, b + 1, hidden): bit b is no bit
-        flipped = torch.where(history < 0, self.actions.stop, history).long()
-        bits = self.actions.bits[flipped]  # (n, 10, width)
+        bits = self.actions.bits[history.long()]  # (n, 10, width); -1 asks for the last action, the stop
         places = torch.arange(HISTORY, device=history.device)[:, None] * table.shape[1]
-        rows = (bits + places).flatten(1)
-        return nn.functional.embedding_bag(rows, table.flatten(0, 1), mode="sum")
+        summed: Tensor = _SumOfRows.apply(table.flatten(0, 1), (bits + places).flatten(1))  # type: ignore[no-untyped-call]
+        return summed
+
+
+class _SumOfRows(torch.autograd.Function):
+    """`embedding_bag` with a gradient that need not sort the rows: one `index_add_` for each place."""
+
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, rows: Tensor) -> Tensor:
+        """(n, hidden) from table (m, hidden) and rows (n, k)."""
+        ctx.save_for_backward(rows)
+        ctx.n_rows = len(table)
+        return nn.functional.embedding_bag(rows, table, mode="sum")
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        (rows,), (gradient,) = ctx.saved_tensors, gradients
+        total = gradient.new_zeros(ctx.n_rows, gradient.shape[1])
+        for place in rows.T:
+            total.index_add_(0, place, gradient)
+        return total, None
