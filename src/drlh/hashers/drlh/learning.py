@@ -60,7 +60,7 @@ class Learner:
         self.network, self.reward, self.rules, self.seed = network, reward, rules, seed
         self.features, self.labels = features, labels
         self.actions = reward.actions
-        self.target = deepcopy(network).requires_grad_(False)
+        self.target = deepcopy(network).requires_grad_(False).eval()
         self.optimizer = torch.optim.SGD(network.parameters(), lr=rules.learning_rate, momentum=rules.momentum)
         self.memory = ReplayMemory(rules.memory, self.actions.n_bits)
         self.n_updates = 0
@@ -131,16 +131,16 @@ class Learner:
         if bool(explores.all()):
             return other
         self.network.eval()
-        greedy = self.network(self.network.image(self.features[rows]), state).argmax(dim=1)
+        greedy = _values(self.network, self.features.index_select(0, rows), state).max(dim=1).indices
         return torch.where(explores, other, greedy)
 
     def _update(self, rng: np.random.Generator) -> float:
         """One step of the optimiser on remembered steps; returns the loss."""
         batch = self.memory.sample(self.rules.batch, rng, self.features.device)
-        targets = self._targets(batch)
+        features = self.features.index_select(0, batch.rows)
+        targets = self._targets(batch, features)
         self.network.train()
-        image = self.network.image(self.features[batch.rows])
-        values = self.network(image, batch.state).gather(1, batch.actions[:, None])[:, 0]
+        values = _values(self.network, features, batch.state).gather(1, batch.actions[:, None])[:, 0]
         loss_of = nn.functional.smooth_l1_loss if self.rules.huber else nn.functional.mse_loss
         loss = loss_of(values, targets)
         self.optimizer.zero_grad(set_to_none=True)
@@ -153,23 +153,18 @@ class Learner:
         return float(loss.detach())
 
     @torch.no_grad()
-    def _targets(self, batch: Steps) -> Tensor:
+    def _targets(self, batch: Steps, features: Tensor) -> Tensor:
         """r + gamma max_a Q(s', a); a stop has no future, the step limit does not end one."""
         following, terminated, _ = step(batch.state, batch.actions, self.actions, self.rules.max_steps)
+        self.network.eval()  # the target network always is
         valuer = self.target if self.rules.target_every else self.network
-        self.network.eval()
-        valuer.eval()
-        next_values = self._values(valuer, batch.rows, following)
+        next_values = _values(valuer, features, following)
         if self.rules.double:
-            choice = self._values(self.network, batch.rows, following).argmax(dim=1, keepdim=True)
+            choice = _values(self.network, features, following).argmax(dim=1, keepdim=True)
             best = next_values.gather(1, choice)[:, 0]
         else:
             best = next_values.amax(dim=1)
         return batch.rewards + self.rules.gamma * best * ~terminated
-
-    def _values(self, network: PaperNetwork, rows: Tensor, state: State) -> Tensor:
-        values: Tensor = network(network.image(self.features[rows]), state)
-        return values
 
     def arrays(self) -> Arrays:
         """Everything that a later epoch depends on, for a checkpoint."""
@@ -183,3 +178,8 @@ class Learner:
         load_optimizer(self.optimizer, arrays)
         self.memory.load_arrays(arrays)
         self.n_updates = int(arrays["n_updates"])
+
+
+def _values(network: PaperNetwork, features: Tensor, state: State) -> Tensor:
+    values: Tensor = network(network.image(features), state)
+    return values

@@ -1,0 +1,218 @@
+"""Q-learning of the default agent, against exact gains and Q* by dynamic programming."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.hashers.drlh.exact_q import all_signs, exact_q
+
+from drlh.hashers.drlh.codebook import make_codebook
+from drlh.hashers.drlh.environment import one_bit_actions
+from drlh.hashers.drlh.learner import Rules, WalkLearner
+from drlh.hashers.drlh.network import WalkNetwork, flip_values
+from drlh.hashers.drlh.rewards import ScoreReward
+from drlh.hashers.drlh.score import Score, sharpness
+from drlh.hashers.drlh.walking import walk
+
+N_BITS, N_KINDS = 8, 3  # three kinds of images, all images of a kind alike
+KINDS = 3 * torch.eye(N_KINDS)
+RULES = Rules(
+    n_epochs=30, gamma=0.0, learning_rate=0.01, weight_decay=0.0, batch=32, n_ahead=8, target_rate=0.99, follow=0.0,
+    spread=0.9, max_steps=N_BITS,
+)  # fmt: skip
+SURE = torch.eye(N_KINDS)
+DOUBTFUL = torch.tensor([[1.0, 0, 0], [0, 0.75, 0.25], [0.5, 0, 0.5]])  # how often each kind has each class
+SEVERAL = torch.tensor([[1.0, 1, 0], [0, 1, 0.5], [0.25, 0, 1]])
+
+
+def make_learner(likely: torch.Tensor = SURE, *, multilabel: bool = False, n: int = 240, **rules: Any) -> WalkLearner:
+    """`likely` (kinds, classes): how often an image of a kind has a class, met exactly by the training labels."""
+    kind, turn = torch.arange(n) % N_KINDS, torch.arange(n) // N_KINDS
+    share = ((turn % 4) + 0.5)[:, None] / 4
+    if multilabel:
+        weights = (share < likely[kind]).float()
+    else:
+        weights = torch.eye(likely.shape[1])[(share > likely.cumsum(dim=1)[kind]).sum(dim=1)]
+    with torch.random.fork_rng([]):
+        torch.manual_seed(0)
+        network = WalkNetwork(N_KINDS, likely.shape[1], N_BITS, n_branches=2, hidden=16, multilabel=multilabel)
+        start = torch.randint(0, 2, (n, N_BITS)) * 2.0 - 1
+    embedding = torch.from_numpy(make_codebook(likely.shape[1], N_BITS).signs).float()
+    score = Score(embedding, sharpness(N_BITS, likely.shape[1], 0.9))
+    return WalkLearner(network, score, KINDS[kind], weights, start, replace(RULES, **rules), seed=0)
+
+
+def learned(learner: WalkLearner) -> WalkLearner:
+    for epoch in range(learner.rules.n_epochs):
+        learner.run_epoch(epoch)
+    return learner
+
+
+@torch.no_grad()
+def all_values(learner: WalkLearner, kind: int) -> torch.Tensor:
+    """(256, b): the learned value of every flip of every code for an image of a kind."""
+    signs, network, score = all_signs(N_BITS).float(), learner.policy_network, learner.score
+    labels = network.labels(KINDS[[kind] * len(signs)])
+    return flip_values(
+        network.ahead, score, signs, score.shares(signs), score.pull(labels), labels, learner.rules.gamma
+    )
+
+
+def exact_gains(score: Score, weights: torch.Tensor) -> torch.Tensor:
+    """(256, b) for label weights (C,), from the potential of every code."""
+    signs = all_signs(N_BITS).double()
+    potential = (torch.log_softmax(score.kappa * signs @ score.embedding.double().T, dim=1) * weights).sum(dim=1)
+    return potential[neighbours()] - potential[:, None]
+
+
+def neighbours() -> torch.Tensor:
+    """(256, b): the number of the code that each flip leads to."""
+    return torch.arange(2**N_BITS)[:, None] ^ (1 << torch.arange(N_BITS))
+
+
+@pytest.mark.parametrize(
+    ("likely", "multilabel"), [(SURE, False), (DOUBTFUL, False), (SEVERAL, True)], ids=["sure", "doubtful", "several"]
+)
+def test_without_a_future_learned_values_are_the_exact_expected_gains(likely: torch.Tensor, multilabel: bool) -> None:
+    learner = learned(make_learner(likely, multilabel=multilabel))
+    for kind in range(N_KINDS):
+        exact = exact_gains(learner.score, likely[kind])
+        error = (all_values(learner, kind) - exact).abs().max()
+        assert error < 0.08 * exact.abs().max()
+
+
+def test_with_a_future_learned_values_come_near_those_of_dynamic_programming() -> None:
+    learner = make_learner(gamma=0.5)
+    reward = ScoreReward(learner.score.embedding, one_bit_actions(N_BITS), kappa=learner.score.kappa)
+    exact = torch.cat([exact_q(reward, torch.tensor(kind), 0.5)[:, :N_BITS] for kind in range(N_KINDS)])
+    before = torch.cat([all_values(learner, kind) for kind in range(N_KINDS)])
+    learned(learner)
+    after = torch.cat([all_values(learner, kind) for kind in range(N_KINDS)])
+    assert np.corrcoef(after.flatten(), exact.flatten())[0, 1] > 0.95
+    assert (after - exact).square().mean() < 0.1 * (before - exact).square().mean()
+
+
+@torch.no_grad()
+def look_ahead_error(learner: WalkLearner) -> float:
+    """Root mean square of V_k minus the best value after flip k, over all codes, for images of known class."""
+    signs, score, ahead = all_signs(N_BITS).float(), learner.score, learner.policy_network.ahead
+    shares, errors = score.shares(signs), []
+    for kind in range(N_KINDS):
+        labels = SURE[[kind] * len(signs)]
+        gains = score.gains(signs, shares, score.pull(labels))
+        after = ahead(gains, shares, labels)
+        best = (gains + learner.rules.gamma * after).amax(dim=1).clamp(min=0)
+        errors.append(after - best[neighbours()])
+    return float(torch.cat(errors).square().mean().sqrt())
+
+
+def test_the_look_ahead_agrees_better_with_what_follows_after_learning() -> None:
+    learner = make_learner(gamma=0.5)
+    before = look_ahead_error(learner)
+    assert look_ahead_error(learned(learner)) < 0.8 * before
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5])
+def test_the_greedy_walk_earns_nearly_all_there_is_to_earn(gamma: float) -> None:
+    learner = learned(make_learner(gamma=gamma))
+    start = all_signs(N_BITS).float()
+    log_shares = learner.score.shares(start).log()
+    earned, best = [], []
+    for kind in range(N_KINDS):
+        labels = learner.policy_network.labels(KINDS[[kind] * len(start)])
+        ended = walk(learner.policy_network.ahead, learner.score, labels, start, gamma, N_BITS).signs
+        earned.append(learner.score.shares(ended).log()[:, kind] - log_shares[:, kind])
+        best.append(log_shares[:, kind].max() - log_shares[:, kind])
+    assert torch.cat(earned).mean() >= 0.95 * torch.cat(best).mean()
+
+
+def test_the_learning_rate_rises_over_a_tenth_and_falls_to_nothing() -> None:
+    learner = make_learner(n=320, n_epochs=10, batch=32)  # 100 updates
+    rates = []
+    for learner.n_updates in range(100):
+        rates.append(learner._learning_rate() / 0.01)
+    assert rates[0] == pytest.approx(0.04)
+    assert max(rates) == pytest.approx(1, abs=0.01)
+    assert 8 <= int(np.argmax(rates)) <= 11
+    assert rates[-1] == pytest.approx(0, abs=1e-9)
+    assert (np.diff(rates[11:]) < 0).all()
+
+
+def test_epsilon_falls_to_a_tenth_over_six_tenths_of_the_epochs() -> None:
+    schedule = [make_learner(n_epochs=20).epsilon_of(epoch) for epoch in range(20)]
+    assert schedule[0] == 1
+    np.testing.assert_allclose(np.diff(schedule[:13]), -0.075)
+    np.testing.assert_allclose(schedule[12:], 0.1)
+
+
+def test_some_states_are_drawn_anywhere_on_the_cube() -> None:
+    learner = make_learner(n=6000)
+    drawn = learner._states_of(torch.arange(6000), torch.Generator().manual_seed(0))
+    changed = (drawn != learner.states).any(dim=1).double().mean()
+    assert float(changed) == pytest.approx(0.2, abs=0.03)
+
+
+def test_every_epoch_brings_new_states_from_the_start_codes() -> None:
+    learner = make_learner()
+    assert torch.equal(learner.states, learner.start)
+    learner.run_epoch(0)
+    first = learner.states
+    learner.run_epoch(1)
+    assert not torch.equal(first, learner.states)
+    assert set(learner.states.unique().tolist()) == {-1.0, 1.0}
+    assert learner.states.shape == learner.start.shape
+
+
+def test_the_report_tells_of_the_greedy_walks() -> None:
+    learner = make_learner(max_steps=2)
+    report = learner.run_epoch(0)
+    assert (report.epoch, report.epsilon) == (0, 1.0)
+    assert 0 < report.mean_steps <= 2
+    late = [learner.run_epoch(epoch) for epoch in range(1, 12)][-1]
+    assert late.loss < report.loss
+    assert late.mean_return > report.mean_return
+
+
+def test_codewords_of_confused_classes_move_nearer_at_half_time_and_not_before() -> None:
+    halves = torch.tensor([[0.5, 0.5, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])  # classes 0 and 1 look alike
+    learner = make_learner(halves, follow=0.4, n_epochs=30)
+    begin = learner.embedding.clone()
+    for epoch in range(15):
+        learner.run_epoch(epoch)
+    assert torch.equal(learner.embedding, begin)
+    learner.run_epoch(15)
+    assert not torch.equal(learner.embedding, begin)
+    agreements = (learner.embedding @ learner.embedding.T / N_BITS).numpy()
+    others = [agreements[a, b] for a in range(4) for b in range(a) if (a, b) != (1, 0)]
+    assert agreements[0, 1] > max(others)
+
+
+def test_without_following_the_codebook_stays() -> None:
+    learner = make_learner(n_epochs=4)
+    begin = learner.embedding.clone()
+    assert torch.equal(learned(learner).embedding, begin)
+
+
+def test_an_epoch_leaves_the_callers_random_numbers_alone() -> None:
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    make_learner(gamma=0.5).run_epoch(0)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("epochs_done", [1, 3])  # before and after the codewords move
+def test_a_run_taken_up_at_an_epoch_goes_on_as_if_it_had_never_stopped(epochs_done: int) -> None:
+    rules = {"gamma": 0.5, "follow": 0.4, "n_epochs": 4, "weight_decay": 0.1}
+    unbroken, broken, taken_up = (make_learner(DOUBTFUL, **rules) for _ in range(3))
+    learned(unbroken)
+    for epoch in range(epochs_done):
+        broken.run_epoch(epoch)
+    taken_up.load_arrays({name: array.copy() for name, array in broken.arrays().items()})
+    for epoch in range(epochs_done, 4):
+        taken_up.run_epoch(epoch)
+    wanted, found = unbroken.arrays(), taken_up.arrays()
+    assert wanted.keys() == found.keys()
+    for name, array in wanted.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
