@@ -141,7 +141,8 @@ def test_the_learning_rate_rises_over_a_tenth_and_falls_to_nothing() -> None:
 
 
 def test_epsilon_falls_to_a_tenth_over_six_tenths_of_the_epochs() -> None:
-    schedule = [make_learner(n_epochs=20).epsilon_of(epoch) for epoch in range(20)]
+    learner = make_learner(n_epochs=20)
+    schedule = [learner.epsilon_of(epoch) for epoch in range(20)]
     assert schedule[0] == 1
     np.testing.assert_allclose(np.diff(schedule[:13]), -0.075)
     np.testing.assert_allclose(schedule[12:], 0.1)
