@@ -12,8 +12,8 @@ Record = dict[str, Any]
 HEAD = """# Results
 
 Made by `python benchmarks/tables.py` from the records in `benchmarks/records`, which
-`drlh bench … --records benchmarks/records` wrote. Tie-aware mAP, mean ± standard deviation over the seeds; each seed is a
-split and a start of its own. Fit seconds are the mean at the longest code, with other work on the machine.
+`drlh bench … --records benchmarks/records` wrote. Tie-aware mAP, mean ± standard deviation over the seeds; each seed is
+a split and a start of its own. Fit seconds are the mean at the longest code, with other work on the machine.
 """
 
 

@@ -9,9 +9,7 @@ N_FEATURES, N_CLASSES, N_BITS = 7, 5, 12
 
 def make_network(*, multilabel: bool = False, dropout: tuple[float, float] = (0.0, 0.0)) -> WalkNetwork:
     torch.manual_seed(0)
-    network = WalkNetwork(
-        N_FEATURES, N_CLASSES, N_BITS, n_branches=3, hidden=8, dropout=dropout, multilabel=multilabel
-    )
+    network = WalkNetwork(N_FEATURES, N_CLASSES, N_BITS, n_branches=3, hidden=8, dropout=dropout, multilabel=multilabel)
     with torch.no_grad():  # biases of zero would hide a bias that is added in the wrong place
         network.first_bias.normal_()
         network.second_bias.normal_()

@@ -95,6 +95,7 @@ def test_a_code_on_its_codeword_states_its_class_with_probability_top(order: int
 def test_a_single_label_needs_no_mass() -> None:
     rng = np.random.default_rng(0)
     score = Score(torch.from_numpy(rng.choice([-1.0, 1.0], (4, 9))), 0.2)
-    codes, weights = torch.from_numpy(rng.choice([-1.0, 1.0], (6, 9))), torch.eye(4, dtype=torch.float64)[[0, 1, 2, 3, 0, 1]]
+    codes = torch.from_numpy(rng.choice([-1.0, 1.0], (6, 9)))
+    weights = torch.eye(4, dtype=torch.float64)[[0, 1, 2, 3, 0, 1]]
     plain = score.gains(codes, score.shares(codes), score.pull(weights))
     np.testing.assert_allclose(plain, all_gains(score, codes.numpy(), weights.numpy()))

@@ -6,9 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drlh.hashers.drlh.network import LookAhead
+from drlh.hashers.drlh.network import LookAhead, flip_values
 from drlh.hashers.drlh.score import Score
-from drlh.hashers.drlh.walking import walk
+from drlh.hashers.drlh.walking import _flip_values, walk
 
 Scene = tuple[LookAhead, Score, torch.Tensor, torch.Tensor]
 
@@ -26,9 +26,7 @@ def make_scene(n: int, n_classes: int, n_bits: int, kappa: float, seed: int) -> 
 
 def potential(code: Sequence[float], score: Score, weights: Sequence[float]) -> float:
     """sum_c w_c log softmax_c(kappa s . S_c)."""
-    agreements = [
-        score.kappa * sum(s * e for s, e in zip(code, row, strict=True)) for row in score.embedding.tolist()
-    ]
+    agreements = [score.kappa * sum(s * e for s, e in zip(code, row, strict=True)) for row in score.embedding.tolist()]
     log_total = math.log(sum(math.exp(value) for value in agreements))
     return sum(w * (value - log_total) for w, value in zip(weights, agreements, strict=True))
 
@@ -65,11 +63,18 @@ def test_batched_walks_agree_with_a_plain_one(
     ahead, score, labels, start = make_scene(5, n_classes, n_bits, kappa, seed)
     found = walk(ahead, score, labels, start, gamma, max_steps)
     for row in range(5):
-        code, steps, stopped = plain_walk(
-            ahead, score, labels[row].tolist(), start[row].tolist(), gamma, max_steps
-        )
+        code, steps, stopped = plain_walk(ahead, score, labels[row].tolist(), start[row].tolist(), gamma, max_steps)
         assert found.signs[row].tolist() == code
         assert (int(found.steps[row]), bool(found.stopped[row])) == (steps, stopped)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5])
+def test_the_walks_own_arithmetic_is_that_of_the_network_to_the_last_bit(gamma: float) -> None:
+    ahead, score, labels, start = make_scene(50, 5, 16, 0.2, 1)
+    labels = 1.5 * labels  # several labels weigh more than 1
+    pull = score.pull(labels)
+    wanted = flip_values(ahead, score, start, score.shares(start), pull, labels, gamma)
+    assert torch.equal(_flip_values(ahead, score, start, -start * pull, labels, gamma), wanted)
 
 
 def test_every_flip_of_a_greedy_walk_raises_the_expected_score_until_none_does() -> None:

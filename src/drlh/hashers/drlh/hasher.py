@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable
+from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -24,7 +25,7 @@ from drlh.hashers.drlh.learning import EpochReport
 from drlh.hashers.drlh.network import WalkNetwork
 from drlh.hashers.drlh.paper_network import PaperNetwork
 from drlh.hashers.drlh.policies import PaperPolicy, Trace, WalkPolicy, start_signs
-from drlh.hashers.drlh.rewards import PaperReward
+from drlh.hashers.drlh.rewards import PaperReward, check_labels
 from drlh.hashers.drlh.score import Score, sharpness
 from drlh.progress import Progress, quiet
 
@@ -219,6 +220,7 @@ class DRLH(Hasher):
         book = make_codebook(len(self.classes_), self.n_bits, kind=self._value("codebook"), random_state=seed)
         actions = self._actions(seen.device)
         reward = PaperReward(book, actions, sigma=self.sigma, eta=self.eta)
+        check_labels(labels, reward.n_classes)
         hidden = int(self._value("hidden"))
         network = PaperNetwork(seen.shape[1], actions, hidden=(hidden, hidden), dropout=self._value("dropout"))
         rules = paper_learning.Rules(
@@ -233,6 +235,10 @@ class DRLH(Hasher):
 
     def _policy(self) -> WalkPolicy | PaperPolicy:
         """The fitted agent, from plain arrays."""
+        with torch.random.fork_rng([]):  # a new network draws weights, though only to lose them
+            return self._restored_policy()
+
+    def _restored_policy(self) -> WalkPolicy | PaperPolicy:
         device = _device(self.device)
         projection = torch.from_numpy(self.projection_).to(device)
         n_features, n_classes = len(self.mean_), len(self.embedding_)
@@ -295,29 +301,40 @@ class DRLH(Hasher):
         if self.preset not in PRESETS:
             raise UserError(f"preset of DRLH must be one of {', '.join(PRESETS)}: got {self.preset!r}")
         checks: list[tuple[str, Callable[[Any], bool], str]] = [
-            ("n_epochs", lambda value: value is None or int(value) >= 1, "at least 1"),
+            ("n_epochs", lambda value: value is None or _counts(value), "a whole number of at least 1"),
             ("gamma", lambda value: 0 <= value < 1, "at least 0 and below 1"),
-            ("hidden", lambda value: int(value) >= 1, "at least 1"),
+            ("hidden", _counts, "a whole number of at least 1"),
             ("dropout", lambda value: 0 <= value < 1, "at least 0 and below 1"),
             ("learning_rate", lambda value: value is None or value > 0, "above 0"),
-            ("batch", lambda value: value is None or int(value) >= 1, "at least 1"),
+            ("batch", lambda value: value is None or _counts(value), "a whole number of at least 1"),
+            ("max_steps", lambda value: value is None or _counts(value), "a whole number of at least 1"),
             ("feature_dropout", lambda value: value is None or 0 <= value < 1, "at least 0 and below 1"),
-            ("n_branches", lambda value: int(value) >= 1, "at least 1"),
+            ("n_branches", _counts, "a whole number of at least 1"),
+            ("top", lambda value: 1 / n_classes < value < 1, f"between 1 / {n_classes} classes and 1"),
+            ("follow", lambda value: 0 <= value <= 1, "at least 0 and at most 1"),
+            ("weight_decay", lambda value: value >= 0, "at least 0"),
+            ("target_every", lambda value: value == 0 or _counts(value), "a whole number of at least 0"),
             ("flips", lambda value: value in (1, 2), "1 or 2"),
             ("power", lambda value: 0 < value <= 1, "above 0 and at most 1"),
         ]
         for name, holds, wanted in checks:
             value = self._value(name) if name in PRESETS["default"] else getattr(self, name)
-            if not holds(value):
+            try:
+                right = holds(value)
+            except (TypeError, ValueError):  # not even a number
+                right = False
+            if not right:
                 raise UserError(f"{name} of DRLH must be {wanted}: got {value!r}")
-        if not 1 / n_classes < self.top < 1:
-            raise UserError(f"top of DRLH must be between 1 / {n_classes} classes and 1: got {self.top!r}")
 
     def _fingerprint(self, features: Features, labels: NDArray[Any], seed: int) -> str:
-        parameters = {
-            name: str(value) for name, value in self.get_params().items() if name not in ("log_dir", "device")
-        }
-        return digest(features, labels, str(seed), str(sorted(parameters.items())))
+        parameters = {name: value for name, value in self.get_params().items() if name not in ("log_dir", "device")}
+        # An array's own text leaves out the middle of a large one.
+        texts = [(name, str(np.asarray(value).tolist())) for name, value in sorted(parameters.items())]
+        return digest(features, labels, str(seed), str(texts))
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, Integral) and int(value) >= 1
 
 
 def _batch_for(n_images: int) -> int:
@@ -334,10 +351,11 @@ def _power(features: Features, power: float) -> Features:
 def _device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        return torch.device(name)
-    except RuntimeError as error:
-        raise UserError(f"device of DRLH must be auto, cpu or cuda: got {name!r}") from error
+    if str(name).partition(":")[0] not in ("cpu", "cuda"):
+        raise UserError(f"device of DRLH must be auto, cpu or cuda: got {name!r}")
+    if name != "cpu" and not torch.cuda.is_available():
+        raise UserError(f"device of DRLH is {name}, but torch finds no cuda here; take auto or cpu")
+    return torch.device(name)
 
 
 def _scalar_writer(directory: str | None) -> Callable[[EpochReport], None]:
@@ -348,7 +366,10 @@ def _scalar_writer(directory: str | None) -> Callable[[EpochReport], None]:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise UserError("log_dir needs the package tensorboard: pip install tensorboard") from error
-    writer = SummaryWriter(directory)
+    try:
+        writer = SummaryWriter(directory)
+    except OSError as error:
+        raise UserError(f"cannot write to log_dir {directory}: {error.strerror}; choose another directory") from error
 
     def tell(report: EpochReport) -> None:
         for name in ("epsilon", "loss", "mean_return", "mean_steps", "stopped"):

@@ -179,7 +179,7 @@ class WalkLearner:
         labels = torch.cat([self.target.labels(part) for part in torch.split(self.features, 4096)])
         epsilon, n_bits = self.epsilon_of(epoch), self.start.shape[1]
         found = walk(
-            self.target.ahead, self.score, labels, self.start, self.rules.gamma, int(rng.integers(1, n_bits)),
+            self.target.ahead, self.score, labels, self.start, self.rules.gamma, int(rng.integers(1, max(2, n_bits))),
             epsilon=epsilon, generator=generator,
         )  # fmt: skip
         self.states = found.signs

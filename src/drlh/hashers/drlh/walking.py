@@ -1,8 +1,9 @@
 """Walks of the default agent: batched, each image until no flip is worth more than stopping.
 
 What a step changes is small: one bit, and with it the code's agreement with each class. The image passes the network
-once, walks that are over leave the batch, and a step works in the memory of three matrices (n, b). Encoding walks in double precision and equal values go to the lower bit, so
-that a code depends on its image alone, not on the batch it came in.
+once, walks that are over leave the batch, and a step works in the memory of three matrices (n, b). Encoding walks in
+double precision and equal values go to the lower bit, so that a code depends on its image alone, not on the batch it
+came in.
 """
 
 import math

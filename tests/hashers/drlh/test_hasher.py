@@ -1,0 +1,499 @@
+"""DRLH as its users meet it: it learns, repeats, resumes, shows its walks, and refuses in one sentence."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from sklearn.datasets import load_digits
+
+from drlh.codes import pack
+from drlh.errors import UserError
+from drlh.evaluate.metrics import mean_average_precision
+from drlh.files import digest
+from drlh.hashers.base import Hasher, save_hasher
+from drlh.hashers.drlh.checkpoint import FILE
+from drlh.hashers.drlh.hasher import DRLH
+from drlh.hashers.lsh import LSH
+from drlh.hashers.methods import load_hasher
+
+both_presets = pytest.mark.parametrize("preset", ["default", "paper"])
+SMALL: dict[str, dict[str, Any]] = {
+    "default": {"n_epochs": 4, "hidden": 16, "n_branches": 2},
+    "paper": {"n_epochs": 4, "hidden": 16, "batch": 64, "target_every": 20},
+}
+
+
+def blobs(n: int = 160, n_classes: int = 4, n_features: int = 12, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % n_classes
+    centres = np.random.default_rng(99).normal(0, 2, (n_classes, n_features))
+    return centres[labels] + rng.normal(0, 1, (n, n_features)), labels
+
+
+def small(preset: str, n_bits: int = 16, **parameters: Any) -> DRLH:
+    return DRLH(n_bits, preset=preset, random_state=0, **(SMALL[preset] | parameters))
+
+
+def digits() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(query features, query labels, database features, database labels): 500 and 1,297 of the digits."""
+    features, labels = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(features))
+    query, database = order[:500], order[500:]
+    return features[query], labels[query], features[database], labels[database]
+
+
+def several_labels(n: int = 240, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Every image has a pattern for each of its labels; one to three of five."""
+    rng = np.random.default_rng(seed)
+    hot = rng.random((n, 5)) < 0.3
+    hot[np.arange(n), rng.integers(0, 5, n)] = True
+    patterns = np.random.default_rng(99).normal(0, 2, (5, 20))
+    return hot @ patterns + rng.normal(0, 0.5, (n, 20)), hot.astype(np.uint8)
+
+
+def precision(
+    hasher: Hasher, query: np.ndarray, query_labels: np.ndarray, features: np.ndarray, labels: np.ndarray
+) -> float:
+    return mean_average_precision(hasher.transform(query), query_labels, hasher.transform(features), labels)
+
+
+# Learning, and the controls that show it is learning
+
+
+def test_it_learns_the_digits_in_a_few_epochs() -> None:
+    query, query_labels, features, labels = digits()
+    learned = DRLH(32, n_epochs=8, hidden=128, n_branches=2, learning_rate=5e-3, random_state=0).fit(features, labels)
+    control = LSH(32, random_state=0).fit(features)
+    found = precision(learned, query, query_labels, features, labels)
+    assert found >= 0.9
+    assert found > precision(control, query, query_labels, features, labels) + 0.3
+
+
+def test_labels_that_say_nothing_teach_nothing() -> None:
+    query, _, features, _ = digits()
+    rng = np.random.default_rng(1)
+    labels, query_labels = rng.permutation(len(features)) % 10, rng.permutation(len(query)) % 10
+    hasher = DRLH(32, n_epochs=5, hidden=64, n_branches=2, learning_rate=5e-3, random_state=0).fit(features, labels)
+    assert precision(hasher, query, query_labels, features, labels) < 0.1 + 0.06
+
+
+def test_shuffled_labels_leave_less_of_the_image_than_the_start_code_has() -> None:
+    query, query_labels, features, labels = digits()
+    shuffled = np.random.default_rng(1).permutation(labels)
+    hasher = DRLH(32, n_epochs=5, hidden=64, n_branches=2, learning_rate=5e-3, random_state=0).fit(features, shuffled)
+    starts = [
+        (hasher._seen(part).numpy() @ hasher.projection_ >= 0).astype(np.uint8)
+        for part in (query, features)
+    ]  # fmt: skip
+    start = mean_average_precision(starts[0], query_labels, starts[1], labels)
+    assert precision(hasher, query, query_labels, features, labels) < start
+
+
+def test_features_that_say_nothing_give_codes_at_chance() -> None:
+    rng = np.random.default_rng(0)
+    features, query = rng.normal(size=(400, 20)), rng.normal(size=(400, 20))
+    labels = np.arange(400) % 4
+    hasher = DRLH(16, n_epochs=5, hidden=32, n_branches=2, random_state=0).fit(features, labels)
+    assert precision(hasher, query, labels, features, labels) < 0.25 + 0.03
+    assert precision(hasher, features, labels, features, labels) > 0.25 + 0.06  # it did learn these by heart
+
+
+@both_presets
+def test_images_with_several_labels_are_learned_as_such(preset: str) -> None:
+    features, labels = several_labels()
+    query, query_labels = several_labels(100, seed=1)
+    hasher = small(preset, n_epochs=15, hidden=64).fit(features, labels)
+    assert hasher.embedding_.shape == (5, 16)
+    codes = hasher.transform(query)
+    assert codes.shape == (100, 16)
+    if preset == "default":
+        control = LSH(16, random_state=0).fit(features)
+        found = precision(hasher, query, query_labels, features, labels)
+        assert found > precision(control, query, query_labels, features, labels) + 0.05
+        first_only = np.eye(5, dtype=np.uint8)[labels.argmax(axis=1)]
+        by_first = small(preset, n_epochs=15, hidden=64).fit(features, first_only)
+        assert found > precision(by_first, query, query_labels, features, labels) + 0.02
+
+
+@both_presets
+def test_one_hot_labels_and_class_ids_give_the_same_classes(preset: str) -> None:
+    features, labels = blobs()
+    named = small(preset).fit(features, np.array(["ant", "bee", "cat", "dog"])[labels])
+    assert named.classes_.tolist() == ["ant", "bee", "cat", "dog"]
+    np.testing.assert_array_equal(named.transform(features), small(preset).fit(features, labels).transform(features))
+
+
+# Repeating
+
+
+@both_presets
+def test_fitting_and_encoding_leave_the_callers_random_numbers_alone(preset: str) -> None:
+    torch.manual_seed(3)
+    features, labels = blobs(60)
+    before, numpy_before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    hasher = small(preset, n_epochs=1).fit(features, labels)
+    hasher.transform(features)
+    hasher.walk(features[0])
+    assert torch.equal(torch.get_rng_state(), before)
+    np.testing.assert_array_equal(np.random.get_state()[1], numpy_before)  # noqa: NPY002
+
+
+def paper_codes() -> str:
+    features, labels = blobs()
+    return digest(pack(small("paper").fit(features, labels).transform(features)))
+
+
+def test_the_paper_preset_gives_the_same_bytes_in_a_fresh_process() -> None:
+    script = "import sys; sys.path.insert(0, sys.argv[1]); from test_hasher import paper_codes; print(paper_codes())"
+    fresh = subprocess.run(
+        [sys.executable, "-c", script, str(Path(__file__).parent)], capture_output=True, text=True, check=True
+    )
+    assert fresh.stdout.strip() == paper_codes()
+
+
+@both_presets
+def test_another_seed_gives_other_codes(preset: str) -> None:
+    features, labels = blobs()
+    other = small(preset).set_params(random_state=1).fit(features, labels).transform(features)
+    assert not np.array_equal(small(preset).fit(features, labels).transform(features), other)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"flips": 2, "n_bits": 8}, {"double": True, "huber": True, "guided": False}]
+)
+def test_a_model_file_of_the_paper_preset_gives_the_same_codes(parameters: dict[str, Any], tmp_path: Path) -> None:
+    features, labels = blobs()
+    hasher = small("paper", **parameters).fit(features, labels)
+    save_hasher(tmp_path / "model", "drlh", hasher)
+    loaded, _ = load_hasher(tmp_path / "model")
+    assert loaded.get_params() == hasher.get_params()
+    np.testing.assert_array_equal(loaded.transform(features), hasher.transform(features))
+    assert isinstance(loaded, DRLH)
+    np.testing.assert_array_equal(loaded.walk(features[0]).codes, hasher.walk(features[0]).codes)
+
+
+def test_a_model_file_of_several_labels_gives_the_same_codes(tmp_path: Path) -> None:
+    features, labels = several_labels()
+    hasher = small("default").fit(features, labels)
+    save_hasher(tmp_path / "model", "drlh", hasher)
+    np.testing.assert_array_equal(load_hasher(tmp_path / "model")[0].transform(features), hasher.transform(features))
+
+
+@both_presets
+def test_progress_is_told_from_the_first_epoch_to_the_last(preset: str) -> None:
+    told: list[tuple[int, int]] = []
+    small(preset).fit(*blobs(40), progress=lambda done, total, what, /: told.append((done, total)))
+    assert told == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+# Walks
+
+
+@pytest.mark.parametrize("parameters", [{}, {"max_steps": 3}], ids=["free", "cut"])
+@pytest.mark.parametrize(("preset", "flips"), [("default", 1), ("paper", 1), ("paper", 2)])
+def test_the_walk_of_an_image_ends_at_its_code(preset: str, flips: int, parameters: dict[str, Any]) -> None:
+    features, labels = blobs()
+    hasher = small(preset, 8, flips=flips, **parameters).fit(features, labels)
+    codes = hasher.transform(features[:30])
+    n_actions = 1 + 8 + (28 if flips == 2 else 0)
+    pairs = [(bit,) for bit in range(8)] + [(a, b) for a in range(8) for b in range(a + 1, 8)]
+    for row in range(30):
+        trace = hasher.walk(features[row])
+        np.testing.assert_array_equal(trace.codes[-1], codes[row])
+        replayed = trace.codes[0].copy()
+        for action, code in zip(trace.actions, trace.codes[1:], strict=False):
+            replayed[list(pairs[action])] ^= 1
+            np.testing.assert_array_equal(code, replayed)
+        assert trace.values.shape == (len(trace.codes), n_actions)
+        words = hasher.embedding_ > 0
+        np.testing.assert_array_equal(
+            trace.distances, [[(code != word).sum() for word in words] for code in trace.codes]
+        )
+        assert len(trace.codes) <= parameters.get("max_steps", 8) + 1
+
+
+def test_a_walk_is_of_one_image_of_the_fitted_width() -> None:
+    features, labels = blobs()
+    hasher = small("default", n_epochs=1).fit(features, labels)
+    np.testing.assert_array_equal(hasher.walk(features[:1]).codes, hasher.walk(features[0]).codes)
+    with pytest.raises(UserError, match="walk takes the features of one image: got 2 rows"):
+        hasher.walk(features[:2])
+    with pytest.raises(ValueError, match="5 features"):
+        hasher.walk(features[0, :5])
+
+
+# Resuming
+
+
+def broken_off(preset: str, directory: str) -> None:
+    """What the killed process runs: epochs slow enough to be caught between two."""
+    small(preset, n_epochs=6).fit(
+        *blobs(), progress=lambda done, total, what, /: time.sleep(0.5 * done), resume_from=directory
+    )
+
+
+def epochs_done(directory: Path) -> int:
+    if not (directory / FILE).exists():
+        return 0
+    with safe_open(directory / FILE, "numpy") as file:
+        return int(file.metadata()["epochs_done"])
+
+
+@both_presets
+def test_a_killed_fit_that_is_resumed_ends_like_an_unbroken_one(preset: str, tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from test_hasher import broken_off; broken_off(*sys.argv[2:])"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script, str(Path(__file__).parent), preset, str(tmp_path)])
+    try:
+        deadline = time.monotonic() + 120
+        while epochs_done(tmp_path) < 2 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+    finally:
+        process.kill()
+    assert process.wait() == -9
+    done = epochs_done(tmp_path)
+    assert 2 <= done < 6
+    features, labels = blobs()
+    told: list[int] = []
+    resumed = small(preset, n_epochs=6).fit(
+        features, labels, progress=lambda done, total, what, /: told.append(done), resume_from=tmp_path
+    )
+    assert told[0] == done
+    unbroken = small(preset, n_epochs=6).fit(features, labels)
+    np.testing.assert_array_equal(resumed.transform(features), unbroken.transform(features))
+    for name, weights in unbroken.weights_.items():
+        np.testing.assert_array_equal(resumed.weights_[name], weights)
+
+
+@both_presets
+def test_a_finished_run_is_taken_up_without_learning_again(preset: str, tmp_path: Path) -> None:
+    features, labels = blobs()
+    first = small(preset).fit(features, labels, resume_from=tmp_path)
+    told: list[int] = []
+    again = small(preset).fit(
+        features, labels, progress=lambda done, total, what, /: told.append(done), resume_from=tmp_path
+    )
+    assert told == [4]
+    np.testing.assert_array_equal(again.transform(features), first.transform(features))
+
+
+OTHER_RUNS: dict[str, dict[str, Any]] = {
+    "gamma": {"gamma": 0.3}, "bits": {"n_bits": 17}, "epochs": {"n_epochs": 5}, "seed": {"random_state": 1},
+    "preset": {"preset": "paper"},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a run of one epoch."""
+    directory = tmp_path_factory.mktemp("run")
+    small("default", n_epochs=1).fit(*blobs(), resume_from=directory)
+    return directory
+
+
+@pytest.mark.parametrize("changed", OTHER_RUNS.values(), ids=OTHER_RUNS)
+def test_a_run_with_other_parameters_is_not_resumed(changed: dict[str, Any], started: Path) -> None:
+    hasher = small("default", n_epochs=1).set_params(**changed)
+    with pytest.raises(UserError, match="other data, parameters or seed"):
+        hasher.fit(*blobs(), resume_from=started)
+
+
+@pytest.mark.parametrize("what", ["features", "labels", "rows"])
+def test_a_run_with_other_data_is_not_resumed(what: str, started: Path) -> None:
+    features, labels = blobs()
+    if what == "features":
+        features[-1, -1] += 1e-6
+    elif what == "labels":
+        labels[[0, 1]] = labels[[1, 0]]
+    else:
+        features, labels = features[:-1], labels[:-1]
+    with pytest.raises(UserError, match="other data, parameters or seed"):
+        small("default", n_epochs=1).fit(features, labels, resume_from=started)
+
+
+def test_a_run_with_another_large_codebook_is_not_resumed(tmp_path: Path) -> None:
+    features, labels = blobs(40)
+    codebook = np.random.default_rng(0).integers(0, 2, (4, 400), np.uint8)
+    other = codebook.copy()
+    other[2, 200] ^= 1  # in the part that numpy's text of an array leaves out
+    small("default", 400, n_epochs=1, codebook=codebook).fit(features, labels, resume_from=tmp_path)
+    small("default", 400, n_epochs=1, codebook=codebook.copy()).fit(features, labels, resume_from=tmp_path)
+    with pytest.raises(UserError, match="other data, parameters or seed"):
+        small("default", 400, n_epochs=1, codebook=other).fit(features, labels, resume_from=tmp_path)
+
+
+def test_a_damaged_checkpoint_is_refused_and_left_alone(tmp_path: Path) -> None:
+    features, labels = blobs(40)
+    small("default", n_epochs=1).fit(features, labels, resume_from=tmp_path)
+    data = (tmp_path / FILE).read_bytes()[:-100]
+    (tmp_path / FILE).write_bytes(data)
+    with pytest.raises(UserError, match="is damaged"):
+        small("default", n_epochs=1).fit(features, labels, resume_from=tmp_path)
+    assert (tmp_path / FILE).read_bytes() == data
+
+
+# What people get wrong
+
+WRONG: list[tuple[str, Any, str]] = [
+    ("preset", "papr", "preset of DRLH must be one of default, paper: got 'papr'"),
+    ("gamma", 1.0, "gamma of DRLH must be at least 0 and below 1: got 1.0"),
+    ("gamma", -0.1, "gamma"),
+    ("gamma", float("nan"), "gamma"),
+    ("gamma", "high", "gamma of DRLH must be at least 0 and below 1: got 'high'"),
+    ("top", 0.25, "top of DRLH must be between 1 / 4 classes and 1: got 0.25"),
+    ("top", 1, "top"),
+    ("top", "most", "top"),
+    ("hidden", 0, "hidden of DRLH must be a whole number of at least 1: got 0"),
+    ("hidden", 2.5, "hidden"),
+    ("n_epochs", 0, "n_epochs"),
+    ("batch", 0, "batch"),
+    ("max_steps", 0, "max_steps of DRLH must be a whole number of at least 1: got 0"),
+    ("max_steps", -3, "max_steps"),
+    ("n_branches", 0, "n_branches"),
+    ("dropout", 1.0, "dropout"),
+    ("feature_dropout", -0.5, "feature_dropout"),
+    ("learning_rate", 0, "learning_rate"),
+    ("weight_decay", -1, "weight_decay"),
+    ("follow", -0.1, "follow"),
+    ("flips", 3, "flips of DRLH must be 1 or 2: got 3"),
+    ("power", 0, "power"),
+    ("target_every", -1, "target_every"),
+    ("device", "tpu", "device of DRLH must be auto, cpu or cuda: got 'tpu'"),
+    ("codebook", np.zeros((3, 16)), r"one row for each of 4 classes and 16 bits a row: got shape \(3, 16\)"),
+    ("codebook", np.zeros((4, 15)), r"got shape \(4, 15\)"),
+    ("codebook", np.zeros((4, 16)), "classes 0 and 1 share one"),
+    ("codebook", -np.ones((4, 16)), "must hold only 0 and 1"),
+    ("codebook", "bhc", "kind must be one of bch, bch-paper, hadamard, random"),
+]
+
+
+@both_presets
+@pytest.mark.parametrize(
+    ("name", "value", "message"), WRONG, ids=[f"{row[0]}-{number}" for number, row in enumerate(WRONG)]
+)
+def test_a_wrong_parameter_is_one_clear_sentence(preset: str, name: str, value: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        small(preset).set_params(**{name: value}).fit(*blobs(40))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without cuda")
+def test_a_device_that_is_not_there_is_one_clear_sentence() -> None:
+    with pytest.raises(UserError, match="torch finds no cuda here; take auto or cpu"):
+        small("default", device="cuda").fit(*blobs(40))
+
+
+@both_presets
+def test_wrong_labels_are_refused(preset: str) -> None:
+    features, labels = blobs(40)
+    with pytest.raises(UserError, match="at least 2 classes"):
+        small(preset).fit(features, np.zeros(40, int))
+    with pytest.raises(UserError, match=r"0/1 matrix \(n, n_classes\) with at least 2 classes: got shape \(40, 1\)"):
+        small(preset).fit(features, (labels[:, None] == 0).astype(int))
+    with pytest.raises(UserError, match="0/1 matrix"):
+        small(preset).fit(features, np.full((40, 3), 2))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        small(preset).fit(features, labels[:-1])
+    with pytest.raises(UserError, match="y is None"):
+        small(preset).fit(features)
+
+
+def test_an_image_without_labels_teaches_the_default_nothing_and_is_refused_by_the_paper() -> None:
+    features, labels = several_labels(80)
+    labels[7] = 0
+    assert small("default", n_epochs=1).fit(features, labels).transform(features).shape == (80, 16)
+    with pytest.raises(UserError, match="row 7 has none"):
+        small("paper", guided=False).fit(features, labels)
+
+
+@both_presets
+def test_too_few_bits_for_the_classes_are_refused(preset: str) -> None:
+    with pytest.raises(UserError, match="4 classes need at least 2 bits to differ: got n_bits=1"):
+        small(preset, 1).fit(*blobs(40))
+
+
+# What is odd but right
+
+
+@both_presets
+def test_one_bit_tells_two_classes_apart(preset: str) -> None:
+    features, labels = blobs(80, n_classes=2)
+    assert small(preset, 1).fit(features, labels).transform(features).shape == (80, 1)
+
+
+@both_presets
+def test_more_bits_than_features_are_fine(preset: str) -> None:
+    features, labels = blobs(n_features=3)
+    codes = small(preset, 40, n_epochs=2).fit(features, labels).transform(features)
+    assert codes.shape == (160, 40)
+    assert len(np.unique(codes, axis=0)) > 1
+
+
+@both_presets
+@pytest.mark.parametrize("value", [0.0, 0.1, -7.0])
+def test_images_that_are_all_alike_get_one_code(preset: str, value: float) -> None:
+    features, labels = np.full((40, 5), value), np.arange(40) % 4
+    hasher = small(preset, n_epochs=1).fit(features, labels)
+    codes = hasher.transform(features)
+    assert len(np.unique(codes, axis=0)) == 1
+    np.testing.assert_array_equal(hasher.transform(features[:1]), codes[:1])
+    assert all(np.isfinite(weights).all() for weights in hasher.weights_.values())
+
+
+def test_a_feature_that_never_varies_does_no_harm() -> None:
+    features, labels = blobs(n=300)
+    query, query_labels = blobs(n=100, seed=1)
+    wide = [np.hstack([part, np.full((len(part), 3), 1000.0)]) for part in (features, query)]
+    hasher = small("default", n_epochs=8).fit(wide[0], labels)
+    assert precision(hasher, wide[1], query_labels, wide[0], labels) > 0.95
+
+
+@both_presets
+def test_a_codebook_of_ones_own_is_taken_as_it_is(preset: str) -> None:
+    features, labels = blobs(40)
+    codebook = np.random.default_rng(0).integers(0, 2, (4, 16), np.uint8)
+    hasher = small(preset, codebook=codebook, follow=0.0, n_epochs=1).fit(features, labels)
+    np.testing.assert_array_equal(hasher.embedding_ > 0, codebook > 0)
+    assert set(np.unique(hasher.embedding_)) == {-1, 1}
+
+
+def test_codewords_follow_the_confusions_of_the_images() -> None:
+    features, labels = blobs(240)
+    features[labels == 1] = features[labels == 0]  # two classes that nobody can tell apart
+    hasher = small("default", 24, n_epochs=12).fit(features, labels)
+    signs = hasher.embedding_.astype(int)
+    agreements = signs @ signs.T
+    np.fill_diagonal(agreements, -100)
+    assert sorted(np.unravel_index(agreements.argmax(), agreements.shape)) == [0, 1]
+
+
+# TensorBoard
+
+
+@both_presets
+def test_scalars_of_every_epoch_go_to_the_log_directory(preset: str, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    small(preset, log_dir=str(tmp_path / "log")).fit(*blobs(40))
+    log = EventAccumulator(str(tmp_path / "log")).Reload()
+    assert set(log.Tags()["scalars"]) == {"epsilon", "loss", "mean_return", "mean_steps", "stopped"}
+    for name in log.Tags()["scalars"]:
+        events = log.Scalars(name)
+        assert [event.step for event in events] == [0, 1, 2, 3]
+        assert np.isfinite([event.value for event in events]).all()
+    assert log.Scalars("epsilon")[0].value == 1
+
+
+def test_a_log_directory_that_cannot_be_written_is_one_clear_sentence(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="cannot write to log_dir"):
+        small("default", log_dir=str(tmp_path / "file" / "log")).fit(*blobs(40))
