@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import torch
 from safetensors import safe_open
 from sklearn.datasets import load_digits
+from sklearn.utils.estimator_checks import check_estimator
 
 from drlh.codes import pack
 from drlh.errors import UserError
@@ -63,13 +65,21 @@ def precision(
     return mean_average_precision(hasher.transform(query), query_labels, hasher.transform(features), labels)
 
 
+def test_scikit_learn_accepts_the_paper_preset() -> None:
+    results = check_estimator(small("paper", 8, n_epochs=1, hidden=8), on_skip=None)
+    assert len(results) > 30
+
+
 # Learning, and the controls that show it is learning
+
+
+def quick(n_bits: int = 32) -> DRLH:
+    return DRLH(n_bits, n_epochs=8, hidden=128, n_branches=2, learning_rate=5e-3, random_state=0)
 
 
 def test_it_learns_the_digits_in_a_few_epochs() -> None:
     query, query_labels, features, labels = digits()
-    learned = DRLH(32, n_epochs=8, hidden=128, n_branches=2, learning_rate=5e-3, random_state=0).fit(features, labels)
-    control = LSH(32, random_state=0).fit(features)
+    learned, control = quick().fit(features, labels), LSH(32, random_state=0).fit(features)
     found = precision(learned, query, query_labels, features, labels)
     assert found >= 0.9
     assert found > precision(control, query, query_labels, features, labels) + 0.3
@@ -79,29 +89,16 @@ def test_labels_that_say_nothing_teach_nothing() -> None:
     query, _, features, _ = digits()
     rng = np.random.default_rng(1)
     labels, query_labels = rng.permutation(len(features)) % 10, rng.permutation(len(query)) % 10
-    hasher = DRLH(32, n_epochs=5, hidden=64, n_branches=2, learning_rate=5e-3, random_state=0).fit(features, labels)
-    assert precision(hasher, query, query_labels, features, labels) < 0.1 + 0.06
+    hasher = quick().fit(features, labels)
+    assert precision(hasher, query, query_labels, features, labels) < 0.1 + 0.02
 
 
-def test_shuffled_labels_leave_less_of_the_image_than_the_start_code_has() -> None:
+def test_shuffled_labels_leave_no_more_of_the_image_than_its_start_code_tells() -> None:
     query, query_labels, features, labels = digits()
-    shuffled = np.random.default_rng(1).permutation(labels)
-    hasher = DRLH(32, n_epochs=5, hidden=64, n_branches=2, learning_rate=5e-3, random_state=0).fit(features, shuffled)
-    starts = [
-        (hasher._seen(part).numpy() @ hasher.projection_ >= 0).astype(np.uint8)
-        for part in (query, features)
-    ]  # fmt: skip
+    hasher = quick().fit(features, np.random.default_rng(1).permutation(labels))
+    starts = [(hasher._seen(part).numpy() @ hasher.projection_ >= 0).astype(np.uint8) for part in (query, features)]
     start = mean_average_precision(starts[0], query_labels, starts[1], labels)
     assert precision(hasher, query, query_labels, features, labels) < start
-
-
-def test_features_that_say_nothing_give_codes_at_chance() -> None:
-    rng = np.random.default_rng(0)
-    features, query = rng.normal(size=(400, 20)), rng.normal(size=(400, 20))
-    labels = np.arange(400) % 4
-    hasher = DRLH(16, n_epochs=5, hidden=32, n_branches=2, random_state=0).fit(features, labels)
-    assert precision(hasher, query, labels, features, labels) < 0.25 + 0.03
-    assert precision(hasher, features, labels, features, labels) > 0.25 + 0.06  # it did learn these by heart
 
 
 @both_presets
@@ -386,7 +383,7 @@ def test_a_wrong_parameter_is_one_clear_sentence(preset: str, name: str, value: 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without cuda")
 def test_a_device_that_is_not_there_is_one_clear_sentence() -> None:
-    with pytest.raises(UserError, match="torch finds no cuda here; take auto or cpu"):
+    with pytest.raises(UserError, match="must be one that torch finds here: got 'cuda'; take auto or cpu"):
         small("default", device="cuda").fit(*blobs(40))
 
 
@@ -451,8 +448,8 @@ def test_a_feature_that_never_varies_does_no_harm() -> None:
     features, labels = blobs(n=300)
     query, query_labels = blobs(n=100, seed=1)
     wide = [np.hstack([part, np.full((len(part), 3), 1000.0)]) for part in (features, query)]
-    hasher = small("default", n_epochs=8).fit(wide[0], labels)
-    assert precision(hasher, wide[1], query_labels, wide[0], labels) > 0.95
+    hasher = small("default", n_epochs=12).fit(wide[0], labels)
+    assert precision(hasher, wide[1], query_labels, wide[0], labels) > 0.9
 
 
 @both_presets
@@ -482,7 +479,9 @@ def test_scalars_of_every_epoch_go_to_the_log_directory(preset: str, tmp_path: P
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+    threads = threading.active_count()
     small(preset, log_dir=str(tmp_path / "log")).fit(*blobs(40))
+    assert threading.active_count() == threads
     log = EventAccumulator(str(tmp_path / "log")).Reload()
     assert set(log.Tags()["scalars"]) == {"epsilon", "loss", "mean_return", "mean_steps", "stopped"}
     for name in log.Tags()["scalars"]:

@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -184,12 +185,12 @@ class DRLH(Hasher):
         done, arrays = load_checkpoint(directory, fingerprint) if directory else (0, {})
         if arrays:
             run.load_arrays(arrays)
-        tell = _scalar_writer(self.log_dir)
-        for epoch in range(done, n_epochs):
-            progress(epoch, n_epochs, "DRLH epochs")
-            tell(run.run_epoch(epoch))
-            if directory:
-                save_checkpoint(directory, epoch + 1, fingerprint, run.arrays())
+        with _scalar_writer(self.log_dir) as tell:
+            for epoch in range(done, n_epochs):
+                progress(epoch, n_epochs, "DRLH epochs")
+                tell(run.run_epoch(epoch))
+                if directory:
+                    save_checkpoint(directory, epoch + 1, fingerprint, run.arrays())
         progress(n_epochs, n_epochs, "DRLH epochs")
 
     def _default_run(self, seen: torch.Tensor, labels: torch.Tensor, seed: int) -> default_learning.WalkLearner:
@@ -311,7 +312,7 @@ class DRLH(Hasher):
             ("feature_dropout", lambda value: value is None or 0 <= value < 1, "at least 0 and below 1"),
             ("n_branches", _counts, "a whole number of at least 1"),
             ("top", lambda value: 1 / n_classes < value < 1, f"between 1 / {n_classes} classes and 1"),
-            ("follow", lambda value: 0 <= value <= 1, "at least 0 and at most 1"),
+            ("follow", lambda value: value >= 0, "at least 0"),
             ("weight_decay", lambda value: value >= 0, "at least 0"),
             ("target_every", lambda value: value == 0 or _counts(value), "a whole number of at least 0"),
             ("flips", lambda value: value in (1, 2), "1 or 2"),
@@ -351,17 +352,21 @@ def _power(features: Features, power: float) -> Features:
 def _device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if str(name).partition(":")[0] not in ("cpu", "cuda"):
-        raise UserError(f"device of DRLH must be auto, cpu or cuda: got {name!r}")
-    if name != "cpu" and not torch.cuda.is_available():
-        raise UserError(f"device of DRLH is {name}, but torch finds no cuda here; take auto or cpu")
-    return torch.device(name)
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise UserError(f"device of DRLH must be auto, cpu or cuda: got {name!r}") from error
+    if device.type != "cpu" and not (device.type == "cuda" and torch.cuda.is_available()):
+        raise UserError(f"device of DRLH must be one that torch finds here: got {name!r}; take auto or cpu")
+    return device
 
 
-def _scalar_writer(directory: str | None) -> Callable[[EpochReport], None]:
+@contextmanager
+def _scalar_writer(directory: str | None) -> Iterator[Callable[[EpochReport], None]]:
     """Writes each epoch's report for TensorBoard, where a directory is given."""
     if directory is None:
-        return lambda report: None
+        yield lambda report: None
+        return
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
@@ -376,4 +381,5 @@ def _scalar_writer(directory: str | None) -> Callable[[EpochReport], None]:
             writer.add_scalar(name, getattr(report, name), report.epoch, time.time())
         writer.flush()
 
-    return tell
+    with writer:  # it has a thread of its own
+        yield tell
