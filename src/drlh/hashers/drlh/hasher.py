@@ -67,12 +67,13 @@ class DRLH(Hasher):
     **Parameters.** `n_bits`: length of the code. `preset`: `default` or `paper`; parameters that are None take the
     preset's value. `codebook`: `bch`, `bch-paper`, `hadamard`, `random` or a 0/1 array (n_classes, n_bits).
     `n_epochs`, `gamma` (discount), `hidden` (units of a layer; of each branch by default), `dropout`,
-    `learning_rate`, `batch`: learning. `max_steps`: longest walk, n_bits unless given. Default preset: `n_branches`
-    networks that are averaged; `top`, the probability a code on its codeword states for its class; `follow`, how far
-    confused classes' codewords move together (0 leaves them); `feature_dropout`; `power` of the features;
-    `weight_decay`. Paper preset: `sigma` and `eta` of the stop reward (eta is half the codebook's radius unless
-    given), `flips` (1, or 2 for pairs too), `guided` exploration, `double` Q-learning, `huber` loss, `target_every`
-    updates. `device`: `auto`, `cpu` or `cuda`. `log_dir`: TensorBoard scalars go here. `random_state`: seed.
+    `learning_rate`, `batch`: learning. `max_steps`: longest walk, n_bits unless given. `start`: `image`, a code that
+    depends on the image, or `fixed`, one for all. Default preset: `n_branches` networks that are averaged; `top`, the
+    probability a code on its codeword states for its class; `follow`, how far confused classes' codewords move
+    together (0 leaves them); `feature_dropout`; `power` of the features; `weight_decay`. Paper preset: `sigma` and
+    `eta` of the stop reward (eta is half the codebook's radius unless given), `flips` (1, or 2 for pairs too),
+    `guided` exploration, `double` Q-learning, `huber` loss, `target_every` updates. `device`: `auto`, `cpu` or
+    `cuda`. `log_dir`: TensorBoard scalars go here. `random_state`: seed.
     """
 
     supervised: ClassVar[bool] = True
@@ -90,6 +91,7 @@ class DRLH(Hasher):
         learning_rate: float | None = None,
         batch: int | None = None,
         max_steps: int | None = None,
+        start: str = "image",
         n_branches: int = 4,
         top: float = 0.955,
         follow: float = 0.4,
@@ -117,6 +119,7 @@ class DRLH(Hasher):
         self.learning_rate = learning_rate
         self.batch = batch
         self.max_steps = max_steps
+        self.start = start
         self.n_branches = n_branches
         self.top = top
         self.follow = follow
@@ -168,6 +171,7 @@ class DRLH(Hasher):
         # A feature that hardly varies is not blown up to the size of the others.
         self.scale_ = powered.std(axis=0) + 0.01 * powered.std() + 1e-8
         direction = np.random.default_rng(seed).standard_normal((features.shape[1], self.n_bits))
+        direction *= self.start == "image"  # projected on nothing, every image begins at the same code
         self.projection_ = (direction / np.sqrt(features.shape[1])).astype(np.float32)
         seen = self._seen(features)
         with torch.random.fork_rng([]):
@@ -315,6 +319,7 @@ class DRLH(Hasher):
             ("follow", lambda value: value >= 0, "at least 0"),
             ("weight_decay", lambda value: value >= 0, "at least 0"),
             ("target_every", lambda value: value == 0 or _counts(value), "a whole number of at least 0"),
+            ("start", lambda value: value in ("image", "fixed"), "image or fixed"),
             ("flips", lambda value: value in (1, 2), "1 or 2"),
             ("power", lambda value: 0 < value <= 1, "above 0 and at most 1"),
         ]

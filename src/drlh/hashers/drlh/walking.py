@@ -67,9 +67,7 @@ def walk(
     return Walked(ended, steps, stopped)
 
 
-def _flip_values(
-    ahead: LookAhead, score: Score, signs: Tensor, drive: Tensor, labels: Tensor, gamma: float
-) -> Tensor:
+def _flip_values(ahead: LookAhead, score: Score, signs: Tensor, drive: Tensor, labels: Tensor, gamma: float) -> Tensor:
     """`network.flip_values` to the last bit, without its temporaries; `drive` is -signs * pull."""
     wide, narrow = math.cosh(2 * score.kappa), math.sinh(2 * score.kappa)
     shares = score.shares(signs)
