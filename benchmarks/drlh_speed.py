@@ -228,7 +228,7 @@ def encoding(given: argparse.Namespace) -> Record:
     plain_seconds = time.perf_counter() - start
     codes = {"walk": policy.encode(seen), "plain walk": round_to_codes(plain.numpy())}
     return {
-        "data": given.data or "random clusters",
+        "data": Path(given.data).name if given.data else "random clusters",
         "n_rows": len(rows),
         "rows_per_second": rates,
         "ratio": ratios(rates, "forward", "walk"),
@@ -337,19 +337,22 @@ def draw(record: Record, path: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
     for place, name in zip(axes, ("images", "bits"), strict=True):
-        found = record[name]["seconds"]
+        found, (slope,) = record[name]["seconds"], record[name]["slope"]["clock"]
         sizes = np.array([int(n) for n in found])
         seconds = np.array([statistics.median(one["clock"]) for one in found.values()])
-        (slope,) = record[name]["slope"]["clock"]
         fitted = np.exp(np.log(seconds).mean() + slope * (np.log(sizes) - np.log(sizes).mean()))
         place.loglog(sizes, seconds, "o", color="#1f4e79")
         place.loglog(sizes, fitted, color="#1f4e79", linewidth=1, label=f"slope {slope:.2f}")
-        place.set(xlabel=f"number of {name}", ylabel="seconds of fit and encode", xticks=sizes)
-        place.set_xticklabels([f"{size:,}" for size in sizes])
+        place.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        place.set_xlabel(f"number of {name}")
         place.minorticks_off()
         place.legend(frameon=False)
+    low, high = axes[0].get_ylim()
+    ticks = 2.0 ** np.arange(np.ceil(np.log2(low)), np.floor(np.log2(high)) + 1)
+    axes[0].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes[0].set_ylabel("seconds of fit and encode")
     with atomic_path(path) as temporary:
         figure.savefig(temporary, format=path.suffix.removeprefix(".") or "png", dpi=150)
 
