@@ -112,7 +112,7 @@ def test_images_with_several_labels_are_learned_as_such(preset: str) -> None:
     if preset == "default":
         control = LSH(16, random_state=0).fit(features)
         found = precision(hasher, query, query_labels, features, labels)
-        assert found > precision(control, query, query_labels, features, labels) + 0.05
+        assert found > precision(control, query, query_labels, features, labels) + 0.03
         first_only = np.eye(5, dtype=np.uint8)[labels.argmax(axis=1)]
         by_first = small(preset, n_epochs=15, hidden=64).fit(features, first_only)
         assert found > precision(by_first, query, query_labels, features, labels) + 0.02

@@ -1,10 +1,5 @@
 """DRLH as a hasher: presets, fitting with checkpoints, encoding, and the walk of one image."""
 
-import math
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -22,24 +17,21 @@ from drlh.hashers.drlh import learning as paper_learning
 from drlh.hashers.drlh.checkpoint import Arrays, load_checkpoint, load_module, module_arrays, save_checkpoint
 from drlh.hashers.drlh.codebook import make_codebook
 from drlh.hashers.drlh.environment import ActionSet, one_bit_actions, two_bit_actions
-from drlh.hashers.drlh.learning import EpochReport
 from drlh.hashers.drlh.network import WalkNetwork
 from drlh.hashers.drlh.paper_network import PaperNetwork
 from drlh.hashers.drlh.policies import PaperPolicy, Trace, WalkPolicy, start_signs
+from drlh.hashers.drlh.presets import (
+    PRESETS,
+    batch_for,
+    checks,
+    epochs_for,
+    feature_dropout_for,
+    learning_rate_for,
+)
 from drlh.hashers.drlh.rewards import PaperReward, check_labels
+from drlh.hashers.drlh.scalars import scalar_writer
 from drlh.hashers.drlh.score import Score, sharpness
 from drlh.progress import Progress, quiet
-
-PRESETS: dict[str, dict[str, Any]] = {
-    "default": {
-        "codebook": "bch", "n_epochs": None, "gamma": 0.5, "hidden": 256, "dropout": 0.5, "learning_rate": None,
-        "batch": None,
-    },
-    "paper": {
-        "codebook": "bch-paper", "n_epochs": 25, "gamma": 0.9, "hidden": 1024, "dropout": 0.5, "learning_rate": 1e-2,
-        "batch": 128,
-    },
-}  # fmt: skip
 
 _WEIGHTS = "weights"
 Run = default_learning.WalkLearner | paper_learning.Learner
@@ -166,7 +158,7 @@ class DRLH(Hasher):
         assert labels is not None  # a supervised method
         self._check_parameters(len(self.classes_))
         seed = int(rng.integers(2**31))
-        powered = _power(features, self._setting("power", self.power))
+        powered = self._powered(features)
         self.mean_ = powered.mean(axis=0)
         # A feature that hardly varies is not blown up to the size of the others.
         self.scale_ = powered.std(axis=0) + 0.01 * powered.std() + 1e-8
@@ -189,7 +181,7 @@ class DRLH(Hasher):
         done, arrays = load_checkpoint(directory, fingerprint) if directory else (0, {})
         if arrays:
             run.load_arrays(arrays)
-        with _scalar_writer(self.log_dir) as tell:
+        with scalar_writer(self.log_dir) as tell:
             for epoch in range(done, n_epochs):
                 progress(epoch, n_epochs, "DRLH epochs")
                 tell(run.run_epoch(epoch))
@@ -207,16 +199,17 @@ class DRLH(Hasher):
         self.kappa_ = sharpness(self.n_bits, n_classes, max(self.top * share, 1.01 / n_classes))
         score = Score(embedding, self.kappa_)
         self.multilabel_ = labels.ndim == 2
+        batch = self._value("batch") or batch_for(len(seen))
+        given = self.feature_dropout
+        feature_dropout = feature_dropout_for(seen.shape[1]) if given is None else given
         network = WalkNetwork(
             seen.shape[1], n_classes, self.n_bits, n_branches=self.n_branches, hidden=self._value("hidden"),
-            dropout=(self._feature_dropout(seen.shape[1]), self._value("dropout")), multilabel=self.multilabel_,
+            dropout=(feature_dropout, self._value("dropout")), multilabel=self.multilabel_,
         ).to(seen.device)  # fmt: skip
-        batch = self._value("batch") or _batch_for(len(seen))
-        n_epochs = self._n_epochs(len(seen))
         rules = default_learning.Rules(
-            n_epochs=n_epochs, gamma=self._value("gamma"), batch=batch, n_ahead=8, target_rate=0.99,
-            learning_rate=self._learning_rate(seen.shape[1], batch), weight_decay=self.weight_decay,
-            follow=self.follow, spread=0.9, max_steps=self._max_steps(),
+            n_epochs=self._n_epochs(len(seen)), gamma=self._value("gamma"), batch=batch, n_ahead=8, target_rate=0.99,
+            learning_rate=self._value("learning_rate") or learning_rate_for(seen.shape[1], batch),
+            weight_decay=self.weight_decay, follow=self.follow, spread=0.9, max_steps=self._max_steps(),
         )  # fmt: skip
         start = start_signs(seen, torch.from_numpy(self.projection_).to(seen.device)).to(seen)
         return default_learning.WalkLearner(network, score, seen, weights, start, rules, seed)
@@ -268,7 +261,7 @@ class DRLH(Hasher):
 
     def _seen(self, features: Features) -> torch.Tensor:
         """Features as the network sees them."""
-        powered = _power(features, self._setting("power", self.power))
+        powered = self._powered(features)
         return torch.from_numpy(((powered - self.mean_) / self.scale_).astype(np.float32)).to(_device(self.device))
 
     def _value(self, name: str) -> Any:
@@ -276,25 +269,14 @@ class DRLH(Hasher):
         given = getattr(self, name)
         return PRESETS[self.preset][name] if given is None else given
 
-    def _setting(self, name: str, value: float) -> float:
-        """The paper compresses nothing."""
-        return value if self.preset == "default" else 1.0
+    def _powered(self, features: Features) -> Features:
+        """Large values pressed together; the paper presses nothing."""
+        if self.preset == "paper" or self.power == 1:
+            return features
+        return np.asarray(np.sign(features) * np.abs(features) ** self.power)
 
     def _n_epochs(self, n_images: int) -> int:
-        """Few images are walked more often: 40 epochs up to 1,250 images, 20 at 5,000, 12 from 13,900 on."""
-        given = self._value("n_epochs")
-        return round(np.clip(20 * math.sqrt(5000 / n_images), 12, 40)) if given is None else int(given)
-
-    def _learning_rate(self, n_features: int, batch: int) -> float:
-        """Larger for large batches and for few features."""
-        given = self._value("learning_rate")
-        return min(5e-3, 1e-3 * math.sqrt(1280 / n_features * batch / 128)) if given is None else float(given)
-
-    def _feature_dropout(self, n_features: int) -> float:
-        """Few features can spare little."""
-        if self.feature_dropout is None:
-            return 0.3 if n_features >= 256 else 0.1
-        return self.feature_dropout
+        return int(self._value("n_epochs") or epochs_for(n_images))
 
     def _max_steps(self) -> int:
         return self.n_bits if self.max_steps is None else self.max_steps
@@ -305,25 +287,7 @@ class DRLH(Hasher):
     def _check_parameters(self, n_classes: int) -> None:
         if self.preset not in PRESETS:
             raise UserError(f"preset of DRLH must be one of {', '.join(PRESETS)}: got {self.preset!r}")
-        checks: list[tuple[str, Callable[[Any], bool], str]] = [
-            ("n_epochs", lambda value: value is None or _counts(value), "a whole number of at least 1"),
-            ("gamma", lambda value: 0 <= value < 1, "at least 0 and below 1"),
-            ("hidden", _counts, "a whole number of at least 1"),
-            ("dropout", lambda value: 0 <= value < 1, "at least 0 and below 1"),
-            ("learning_rate", lambda value: value is None or value > 0, "above 0"),
-            ("batch", lambda value: value is None or _counts(value), "a whole number of at least 1"),
-            ("max_steps", lambda value: value is None or _counts(value), "a whole number of at least 1"),
-            ("feature_dropout", lambda value: value is None or 0 <= value < 1, "at least 0 and below 1"),
-            ("n_branches", _counts, "a whole number of at least 1"),
-            ("top", lambda value: 1 / n_classes < value < 1, f"between 1 / {n_classes} classes and 1"),
-            ("follow", lambda value: value >= 0, "at least 0"),
-            ("weight_decay", lambda value: value >= 0, "at least 0"),
-            ("target_every", lambda value: value == 0 or _counts(value), "a whole number of at least 0"),
-            ("start", lambda value: value in ("image", "fixed"), "image or fixed"),
-            ("flips", lambda value: value in (1, 2), "1 or 2"),
-            ("power", lambda value: 0 < value <= 1, "above 0 and at most 1"),
-        ]
-        for name, holds, wanted in checks:
+        for name, holds, wanted in checks(n_classes):
             value = self._value(name) if name in PRESETS["default"] else getattr(self, name)
             try:
                 right = holds(value)
@@ -339,21 +303,6 @@ class DRLH(Hasher):
         return digest(features, labels, str(seed), str(texts))
 
 
-def _counts(value: Any) -> bool:
-    return isinstance(value, Integral) and int(value) >= 1
-
-
-def _batch_for(n_images: int) -> int:
-    """About forty updates an epoch, between 32 and 512 images each."""
-    return int(2 ** np.clip(np.round(np.log2(n_images / 40)), 5, 9))
-
-
-def _power(features: Features, power: float) -> Features:
-    if power == 1:
-        return features
-    return np.asarray(np.sign(features) * np.abs(features) ** power)
-
-
 def _device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -364,27 +313,3 @@ def _device(name: str) -> torch.device:
     if device.type != "cpu" and not (device.type == "cuda" and torch.cuda.is_available()):
         raise UserError(f"device of DRLH must be one that torch finds here: got {name!r}; take auto or cpu")
     return device
-
-
-@contextmanager
-def _scalar_writer(directory: str | None) -> Iterator[Callable[[EpochReport], None]]:
-    """Writes each epoch's report for TensorBoard, where a directory is given."""
-    if directory is None:
-        yield lambda report: None
-        return
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise UserError("log_dir needs the package tensorboard: pip install tensorboard") from error
-    try:
-        writer = SummaryWriter(directory)
-    except OSError as error:
-        raise UserError(f"cannot write to log_dir {directory}: {error.strerror}; choose another directory") from error
-
-    def tell(report: EpochReport) -> None:
-        for name in ("epsilon", "loss", "mean_return", "mean_steps", "stopped"):
-            writer.add_scalar(name, getattr(report, name), report.epoch, time.time())
-        writer.flush()
-
-    with writer:  # it has a thread of its own
-        yield tell

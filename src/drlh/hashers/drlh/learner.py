@@ -19,7 +19,7 @@ from torch import Tensor
 from drlh.hashers.drlh.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
 from drlh.hashers.drlh.embedding import agreement_target, move_codewords
 from drlh.hashers.drlh.environment import random_signs
-from drlh.hashers.drlh.learning import EpochReport
+from drlh.hashers.drlh.epochs import EpochReport, epoch_streams
 from drlh.hashers.drlh.network import WalkNetwork, flip_values
 from drlh.hashers.drlh.score import Score
 from drlh.hashers.drlh.walking import walk
@@ -80,12 +80,7 @@ class WalkLearner:
 
     def run_epoch(self, epoch: int) -> EpochReport:
         """Learns from every image's state once, then sends every image on a new exploring walk."""
-        rng = np.random.default_rng([self.seed, epoch])
-        devices = [self.features.device] if self.features.is_cuda else []
-        with torch.random.fork_rng(devices):  # dropout draws from torch's own stream: leave the caller's as it was
-            torch.manual_seed(int(rng.integers(2**62)))
-            generator = torch.Generator(self.features.device)
-            generator.manual_seed(int(rng.integers(2**62)))
+        with epoch_streams(self.seed, epoch, self.features.device) as (rng, generator):
             if self.rules.follow and epoch == self.rules.n_epochs // 2:
                 self._follow_confusions(rng)
             order = torch.from_numpy(rng.permutation(len(self.features))).to(self.features.device)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from drlh.hashers.drlh.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
 from drlh.hashers.drlh.environment import State, random_signs, start_state, step
+from drlh.hashers.drlh.epochs import EpochReport, epoch_streams
 from drlh.hashers.drlh.paper_network import PaperNetwork
 from drlh.hashers.drlh.replay import ReplayMemory, Steps
 from drlh.hashers.drlh.rewards import Reward, guided_actions
@@ -37,18 +38,6 @@ class Rules:
     double: bool = False  # the network chooses the next action, the target network values it
     huber: bool = False
     clip: float = 10.0  # largest norm of a gradient
-
-
-@dataclass(frozen=True)
-class EpochReport:
-    """What an epoch was like, for progress and plots."""
-
-    epoch: int
-    epsilon: float
-    loss: float
-    mean_return: float  # undiscounted, for each image
-    mean_steps: float
-    stopped: float  # share of the walks that ended by a stop
 
 
 class Learner:
@@ -76,12 +65,7 @@ class Learner:
 
     def run_epoch(self, epoch: int) -> EpochReport:
         """Every image walks once, in a random order; after each step of the walks the network learns."""
-        rng = np.random.default_rng([self.seed, epoch])
-        devices = [self.features.device] if self.features.is_cuda else []
-        with torch.random.fork_rng(devices):  # dropout draws from torch's own stream: leave the caller's as it was
-            torch.manual_seed(int(rng.integers(2**62)))
-            generator = torch.Generator(self.features.device)
-            generator.manual_seed(int(rng.integers(2**62)))
+        with epoch_streams(self.seed, epoch, self.features.device) as (rng, generator):
             order = torch.from_numpy(rng.permutation(len(self.features))).to(self.features.device)
             tallies = [self._walk(rows, epoch, rng, generator) for rows in torch.split(order, self.rules.n_walks)]
         losses, returns, steps, stopped = (np.array(column) for column in zip(*tallies, strict=True))

@@ -1,0 +1,67 @@
+"""The presets, what a parameter may be, and the values that follow from the size of the data."""
+
+import math
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "default": {
+        "codebook": "bch", "n_epochs": None, "gamma": 0.5, "hidden": 256, "dropout": 0.5, "learning_rate": None,
+        "batch": None,
+    },
+    "paper": {
+        "codebook": "bch-paper", "n_epochs": 25, "gamma": 0.9, "hidden": 1024, "dropout": 0.5, "learning_rate": 1e-2,
+        "batch": 128,
+    },
+}  # fmt: skip
+
+Check = tuple[str, Callable[[Any], bool], str]  # a parameter, whether a value of it will do, what is wanted
+
+
+def checks(n_classes: int) -> list[Check]:
+    """For every parameter with a range."""
+    return [
+        ("n_epochs", lambda value: value is None or _counts(value), "a whole number of at least 1"),
+        ("gamma", lambda value: 0 <= value < 1, "at least 0 and below 1"),
+        ("hidden", _counts, "a whole number of at least 1"),
+        ("dropout", lambda value: 0 <= value < 1, "at least 0 and below 1"),
+        ("learning_rate", lambda value: value is None or value > 0, "above 0"),
+        ("batch", lambda value: value is None or _counts(value), "a whole number of at least 1"),
+        ("max_steps", lambda value: value is None or _counts(value), "a whole number of at least 1"),
+        ("feature_dropout", lambda value: value is None or 0 <= value < 1, "at least 0 and below 1"),
+        ("n_branches", _counts, "a whole number of at least 1"),
+        ("top", lambda value: 1 / n_classes < value < 1, f"between 1 / {n_classes} classes and 1"),
+        ("follow", lambda value: value >= 0, "at least 0"),
+        ("weight_decay", lambda value: value >= 0, "at least 0"),
+        ("target_every", lambda value: value == 0 or _counts(value), "a whole number of at least 0"),
+        ("start", lambda value: value in ("image", "fixed"), "image or fixed"),
+        ("flips", lambda value: value in (1, 2), "1 or 2"),
+        ("power", lambda value: 0 < value <= 1, "above 0 and at most 1"),
+    ]
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, Integral) and int(value) >= 1
+
+
+def batch_for(n_images: int) -> int:
+    """About forty updates an epoch, between 32 and 512 images each."""
+    return int(2 ** np.clip(np.round(np.log2(n_images / 40)), 5, 9))
+
+
+def epochs_for(n_images: int) -> int:
+    """Few images are walked more often: 40 epochs up to 1,250 images, 20 at 5,000, 12 from 13,900 on."""
+    return round(min(40.0, max(12.0, 20 * math.sqrt(5000 / n_images))))
+
+
+def learning_rate_for(n_features: int, batch: int) -> float:
+    """Larger for large batches and for few features."""
+    return min(5e-3, 1e-3 * math.sqrt(1280 / n_features * batch / 128))
+
+
+def feature_dropout_for(n_features: int) -> float:
+    """Few features can spare little."""
+    return 0.3 if n_features >= 256 else 0.1
