@@ -93,6 +93,13 @@ def test_labels_that_say_nothing_teach_nothing() -> None:
     assert precision(hasher, query, query_labels, features, labels) < 0.1 + 0.02
 
 
+def test_shuffled_labels_leave_little_of_the_image_where_all_walks_begin_alike() -> None:
+    query, query_labels, features, labels = digits()
+    shuffled = np.random.default_rng(1).permutation(labels)
+    hasher = quick().set_params(start="fixed").fit(features, shuffled)
+    assert precision(hasher, query, query_labels, features, labels) < 0.1 + 0.08
+
+
 def test_shuffled_labels_leave_no_more_of_the_image_than_its_start_code_tells() -> None:
     query, query_labels, features, labels = digits()
     hasher = quick().fit(features, np.random.default_rng(1).permutation(labels))
@@ -213,6 +220,17 @@ def test_the_walk_of_an_image_ends_at_its_code(preset: str, flips: int, paramete
             trace.distances, [[(code != word).sum() for word in words] for code in trace.codes]
         )
         assert len(trace.codes) <= parameters.get("max_steps", 8) + 1
+
+
+@both_presets
+def test_walks_begin_at_a_code_of_the_image_or_all_at_the_same(preset: str) -> None:
+    features, labels = blobs(40)
+    starts = {}
+    for start in ("image", "fixed"):
+        hasher = small(preset, start=start, n_epochs=1).fit(features, labels)
+        starts[start] = np.unique([hasher.walk(row).codes[0] for row in features], axis=0)
+    assert len(starts["image"]) > 10
+    assert len(starts["fixed"]) == 1
 
 
 def test_a_walk_is_of_one_image_of_the_fitted_width() -> None:
@@ -359,6 +377,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("learning_rate", 0, "learning_rate"),
     ("weight_decay", -1, "weight_decay"),
     ("follow", -0.1, "follow"),
+    ("start", "anywhere", "start of DRLH must be image or fixed: got 'anywhere'"),
     ("flips", 3, "flips of DRLH must be 1 or 2: got 3"),
     ("power", 0, "power"),
     ("target_every", -1, "target_every"),

@@ -20,14 +20,7 @@ from drlh.hashers.drlh.environment import ActionSet, one_bit_actions, two_bit_ac
 from drlh.hashers.drlh.network import WalkNetwork
 from drlh.hashers.drlh.paper_network import PaperNetwork
 from drlh.hashers.drlh.policies import PaperPolicy, Trace, WalkPolicy, start_signs
-from drlh.hashers.drlh.presets import (
-    PRESETS,
-    batch_for,
-    checks,
-    epochs_for,
-    feature_dropout_for,
-    learning_rate_for,
-)
+from drlh.hashers.drlh.presets import PRESETS, checks, epochs_for, sizes_for
 from drlh.hashers.drlh.rewards import PaperReward, check_labels
 from drlh.hashers.drlh.scalars import scalar_writer
 from drlh.hashers.drlh.score import Score, sharpness
@@ -89,7 +82,7 @@ class DRLH(Hasher):
         follow: float = 0.4,
         feature_dropout: float | None = None,
         power: float = 0.5,
-        weight_decay: float = 0.1,
+        weight_decay: float | None = None,
         sigma: float = 5.0,
         eta: float | None = None,
         flips: int = 1,
@@ -199,17 +192,16 @@ class DRLH(Hasher):
         self.kappa_ = sharpness(self.n_bits, n_classes, max(self.top * share, 1.01 / n_classes))
         score = Score(embedding, self.kappa_)
         self.multilabel_ = labels.ndim == 2
-        batch = self._value("batch") or batch_for(len(seen))
-        given = self.feature_dropout
-        feature_dropout = feature_dropout_for(seen.shape[1]) if given is None else given
+        sizes = sizes_for(*seen.shape)
+        sizes |= {name: getattr(self, name) for name in sizes if getattr(self, name) is not None}
         network = WalkNetwork(
-            seen.shape[1], n_classes, self.n_bits, n_branches=self.n_branches, hidden=self._value("hidden"),
-            dropout=(feature_dropout, self._value("dropout")), multilabel=self.multilabel_,
+            seen.shape[1], n_classes, self.n_bits, n_branches=self.n_branches, hidden=sizes["hidden"],
+            dropout=(sizes["feature_dropout"], sizes["dropout"]), multilabel=self.multilabel_,
         ).to(seen.device)  # fmt: skip
         rules = default_learning.Rules(
-            n_epochs=self._n_epochs(len(seen)), gamma=self._value("gamma"), batch=batch, n_ahead=8, target_rate=0.99,
-            learning_rate=self._value("learning_rate") or learning_rate_for(seen.shape[1], batch),
-            weight_decay=self.weight_decay, follow=self.follow, spread=0.9, max_steps=self._max_steps(),
+            n_epochs=self._n_epochs(len(seen)), gamma=self._value("gamma"), batch=sizes["batch"], n_ahead=8,
+            target_rate=0.99, learning_rate=sizes["learning_rate"], weight_decay=sizes["weight_decay"],
+            follow=self.follow, spread=0.9, max_steps=self._max_steps(),
         )  # fmt: skip
         start = start_signs(seen, torch.from_numpy(self.projection_).to(seen.device)).to(seen)
         return default_learning.WalkLearner(network, score, seen, weights, start, rules, seed)
