@@ -209,6 +209,8 @@ def test_a_broken_photo_is_one_sentence_and_skip_bad_goes_on(run: Run, photos: P
         (("fit", "--data", "FILE", "-o", "m", "--set", "depth=3"), "no parameter 'depth'"),
         (("fit", "--data", "digits", "-o", "m", "--features", "gistt"), "gist"),
         (("fit", "--data", "FILE", "-o", "m", "--method", "itq", "--resume", "c"), "keeps no checkpoints"),
+        (("fit", "--data", "ONE", "-o", "m", "--method", "itq"), "1 sample(s)"),
+        (("fit", "--data", "ONE", "-o", "m"), "1 sample(s)"),
         (("bench", "--data", "FILE", "--bits", "a,b"), "whole numbers"),
         (("bench", "--data", "FILE", "--protocol", "cifar-I"), "cifar10-I"),
         (("bench", "--data", "FILE", "--protocol", "cifar10-I"), "split"),
@@ -226,8 +228,10 @@ def test_a_mistake_is_one_sentence_with_exit_code_2(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     file = feature_file(tmp_path / "f.npz")
+    np.savez(tmp_path / "one.npz", x=np.ones((1, 2)), y=[0])
     before = sorted(os.listdir(tmp_path))
-    outcome = run(*(str(file) if argument == "FILE" else argument for argument in arguments))
+    places = {"FILE": str(file), "ONE": str(tmp_path / "one.npz")}
+    outcome = run(*(places.get(argument, argument) for argument in arguments))
     assert outcome.code == 2
     assert complaint in outcome.err
     assert outcome.err.count("\n") == 1

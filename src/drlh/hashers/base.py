@@ -50,17 +50,17 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     f"{type(self).__name__} learns from labels, so requires y to be passed, "
                     "but the target y is None; pass class ids or a multi-hot matrix"
                 )
-            features, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, ensure_min_samples=2)
+            features, y = self._validated(X, y, dtype=np.float64, multi_output=True, ensure_min_samples=2)
             labels = self._read_labels(np.asarray(y))
         else:
-            features, labels = validate_data(self, X, dtype=np.float64, ensure_min_samples=2), None
+            features, labels = self._validated(X, dtype=np.float64, ensure_min_samples=2), None
         self._fit(features, labels, generator(self.random_state), progress)
         return self
 
     def transform(self, X: ArrayLike) -> Codes:
         """Codes of 0/1, `(n, n_bits)` uint8: each row's code depends on that row and the model alone."""
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        rows = self._validated(X, dtype=(np.float64, np.float32), reset=False)
         codes = np.empty((len(rows), self.n_bits), np.uint8)
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             block = slice(start, start + _ROWS_AT_ONCE)
@@ -76,6 +76,13 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _encode(self, features: Features) -> Codes:
         """Codes of validated features."""
+
+    def _validated(self, *arrays: Any, **rules: Any) -> Any:
+        """scikit-learn's checks; what they refuse is a person's mistake like any other."""
+        try:
+            return validate_data(self, *arrays, **rules)
+        except ValueError as error:
+            raise UserError(" ".join(str(error).split())) from error
 
     def _check_n_bits(self) -> None:
         try:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from drlh.codes import Codes
 from drlh.errors import UserError
@@ -140,7 +140,7 @@ class DRLH(Hasher):
     def walk(self, x: ArrayLike) -> Trace:
         """The path of one image with features `(n_features,)`: codes, actions, Q-values, distances to codewords."""
         check_is_fitted(self)
-        rows = validate_data(self, np.atleast_2d(np.asarray(x)), dtype=np.float64, reset=False)
+        rows = self._validated(np.atleast_2d(np.asarray(x)), dtype=np.float64, reset=False)
         if len(rows) != 1:
             raise UserError(f"walk takes the features of one image: got {len(rows)} rows")
         return self._policy().trace(self._seen(rows), self.embedding_)
