@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -488,30 +487,3 @@ def test_codewords_follow_the_confusions_of_the_images() -> None:
     agreements = signs @ signs.T
     np.fill_diagonal(agreements, -100)
     assert sorted(np.unravel_index(agreements.argmax(), agreements.shape)) == [0, 1]
-
-
-# TensorBoard
-
-
-@both_presets
-def test_scalars_of_every_epoch_go_to_the_log_directory(preset: str, tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    threads = threading.active_count()
-    small(preset, log_dir=str(tmp_path / "log")).fit(*blobs(40))
-    assert threading.active_count() == threads
-    log = EventAccumulator(str(tmp_path / "log")).Reload()
-    assert set(log.Tags()["scalars"]) == {"epsilon", "loss", "mean_return", "mean_steps", "stopped"}
-    for name in log.Tags()["scalars"]:
-        events = log.Scalars(name)
-        assert [event.step for event in events] == [0, 1, 2, 3]
-        assert np.isfinite([event.value for event in events]).all()
-    assert log.Scalars("epsilon")[0].value == 1
-
-
-def test_a_log_directory_that_cannot_be_written_is_one_clear_sentence(tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="cannot write to log_dir"):
-        small("default", log_dir=str(tmp_path / "file" / "log")).fit(*blobs(40))

@@ -1,5 +1,6 @@
 """DRLH as a hasher: presets, fitting with checkpoints, encoding, and the walk of one image."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -21,6 +22,7 @@ from drlh.hashers.drlh.network import WalkNetwork
 from drlh.hashers.drlh.paper_network import PaperNetwork
 from drlh.hashers.drlh.policies import PaperPolicy, Trace, WalkPolicy, start_signs
 from drlh.hashers.drlh.presets import PRESETS, checks, epochs_for, sizes_for
+from drlh.hashers.drlh.probe import Probe, hold_out
 from drlh.hashers.drlh.rewards import PaperReward, check_labels
 from drlh.hashers.drlh.scalars import scalar_writer
 from drlh.hashers.drlh.score import Score, sharpness
@@ -58,7 +60,8 @@ class DRLH(Hasher):
     together (0 leaves them); `feature_dropout`; `power` of the features; `weight_decay`. Paper preset: `sigma` and
     `eta` of the stop reward (eta is half the codebook's radius unless given), `flips` (1, or 2 for pairs too),
     `guided` exploration, `double` Q-learning, `huber` loss, `target_every` updates. `device`: `auto`, `cpu` or
-    `cuda`. `log_dir`: TensorBoard scalars go here. `random_state`: seed.
+    `cuda`. `hold_out`: share of the images to keep out of learning. `log_dir`: TensorBoard scalars of every
+    epoch go here, with the mAP of the images held out. `random_state`: seed.
     """
 
     supervised: ClassVar[bool] = True
@@ -91,6 +94,7 @@ class DRLH(Hasher):
         huber: bool = False,
         target_every: int = 1000,
         device: str = "auto",
+        hold_out: float = 0.0,
         log_dir: str | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -119,6 +123,7 @@ class DRLH(Hasher):
         self.huber = huber
         self.target_every = target_every
         self.device = device
+        self.hold_out = hold_out
         self.log_dir = log_dir
         self.random_state = random_state
 
@@ -151,10 +156,11 @@ class DRLH(Hasher):
         assert labels is not None  # a supervised method
         self._check_parameters(len(self.classes_))
         seed = int(rng.integers(2**31))
+        features, labels, probe = hold_out(features, labels, self.hold_out, rng)
         powered = self._powered(features)
         self.mean_ = powered.mean(axis=0)
         # A feature that hardly varies is not blown up to the size of the others.
-        self.scale_ = powered.std(axis=0) + 0.01 * powered.std() + 1e-8
+        self.scale_ = powered.std(axis=0) + 0.01 * np.sqrt(powered.var(axis=0).mean()) + 1e-8
         direction = np.random.default_rng(seed).standard_normal((features.shape[1], self.n_bits))
         direction *= self.start == "image"  # projected on nothing, every image begins at the same code
         self.projection_ = (direction / np.sqrt(features.shape[1])).astype(np.float32)
@@ -163,12 +169,16 @@ class DRLH(Hasher):
             torch.manual_seed(seed)  # the network's first weights
             build = self._default_run if self.preset == "default" else self._paper_run
             run = build(seen, torch.from_numpy(labels).to(seen.device), seed)
-        self._learn(run, self._fingerprint(features, labels, seed), progress)
+        self._learn(run, self._fingerprint(features, labels, seed), probe, progress)
+        self._keep(run)
+
+    def _keep(self, run: Run) -> None:
+        """The agent as it is now becomes the model."""
         arrays = module_arrays(run.policy_network, _WEIGHTS)
         self.weights_ = {name.removeprefix(f"{_WEIGHTS}."): array for name, array in arrays.items()}
         self.embedding_ = run.embedding.cpu().numpy().astype(np.int8)
 
-    def _learn(self, run: Run, fingerprint: str, progress: Progress) -> None:
+    def _learn(self, run: Run, fingerprint: str, probe: Probe | None, progress: Progress) -> None:
         """The epochs, from the checkpoint on."""
         directory, n_epochs = self._resume_from, self._n_epochs(len(run.features))
         done, arrays = load_checkpoint(directory, fingerprint) if directory else (0, {})
@@ -177,7 +187,11 @@ class DRLH(Hasher):
         with scalar_writer(self.log_dir) as tell:
             for epoch in range(done, n_epochs):
                 progress(epoch, n_epochs, "DRLH epochs")
-                tell(run.run_epoch(epoch))
+                report = run.run_epoch(epoch)
+                if probe and self.log_dir:
+                    self._keep(run)
+                    report = replace(report, probe_map=probe.score(self._encode))
+                tell(report)
                 if directory:
                     save_checkpoint(directory, epoch + 1, fingerprint, run.arrays())
         progress(n_epochs, n_epochs, "DRLH epochs")

@@ -19,7 +19,7 @@ from torch import Tensor
 from drlh.hashers.drlh.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
 from drlh.hashers.drlh.embedding import agreement_target, move_codewords
 from drlh.hashers.drlh.environment import random_signs
-from drlh.hashers.drlh.epochs import EpochReport, epoch_streams
+from drlh.hashers.drlh.epochs import EpochReport, distance_to_own, epoch_streams
 from drlh.hashers.drlh.network import WalkNetwork, flip_values
 from drlh.hashers.drlh.score import Score
 from drlh.hashers.drlh.walking import walk
@@ -185,7 +185,8 @@ class WalkLearner:
         potential = self.score.shares(greedy.signs).log() - self.score.shares(self.start[sample]).log()
         earned = (self.weights[sample] * potential).sum(dim=1).mean()
         steps, stopped = greedy.steps.double().mean(), greedy.stopped.double().mean()
-        return EpochReport(epoch, epsilon, loss, float(earned), float(steps), float(stopped))
+        away = distance_to_own(greedy.signs, self.embedding, self.weights[sample]).mean()
+        return EpochReport(epoch, epsilon, loss, float(earned), float(steps), float(stopped), float(away))
 
     def arrays(self) -> Arrays:
         """Everything that a later epoch depends on, for a checkpoint."""

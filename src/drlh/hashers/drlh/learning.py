@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from drlh.hashers.drlh.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
 from drlh.hashers.drlh.environment import State, random_signs, start_state, step
-from drlh.hashers.drlh.epochs import EpochReport, epoch_streams
+from drlh.hashers.drlh.epochs import EpochReport, distance_to_own, epoch_streams
 from drlh.hashers.drlh.paper_network import PaperNetwork
 from drlh.hashers.drlh.replay import ReplayMemory, Steps
 from drlh.hashers.drlh.rewards import Reward, guided_actions
@@ -68,7 +68,7 @@ class Learner:
         with epoch_streams(self.seed, epoch, self.features.device) as (rng, generator):
             order = torch.from_numpy(rng.permutation(len(self.features))).to(self.features.device)
             tallies = [self._walk(rows, epoch, rng, generator) for rows in torch.split(order, self.rules.n_walks)]
-        losses, returns, steps, stopped = (np.array(column) for column in zip(*tallies, strict=True))
+        losses, returns, steps, stopped, away = (np.array(column) for column in zip(*tallies, strict=True))
         n = len(order)
         return EpochReport(
             epoch,
@@ -77,6 +77,7 @@ class Learner:
             float(returns.sum() / n),
             float(steps.sum() / n),
             float(stopped.sum() / n),
+            float(away.sum() / n),
         )
 
     def epsilon_of(self, epoch: int) -> float:
@@ -85,10 +86,10 @@ class Learner:
 
     def _walk(
         self, rows: Tensor, epoch: int, rng: np.random.Generator, generator: torch.Generator
-    ) -> tuple[float, float, int, int]:
-        """One walk of each image: (mean loss, sum of rewards, steps taken, walks that stopped)."""
+    ) -> tuple[float, float, int, int, float]:
+        """One walk of each image: (mean loss, sum of rewards, steps taken, walks that stopped, sum of distances)."""
         state = start_state(random_signs(len(rows), self.actions.n_bits, generator))
-        losses, total, n_steps, n_stopped = [], 0.0, 0, 0
+        losses, total, n_steps, n_stopped, away = [], 0.0, 0, 0, 0.0
         while len(rows):
             table = self.reward.table(state.signs, self.labels[rows])
             action = self._choose(rows, state, table, self.epsilon_of(epoch), generator)
@@ -100,8 +101,10 @@ class Learner:
             n_steps += len(rows)
             n_stopped += int(terminated.sum())
             going = ~(terminated | truncated)
+            ended = following.rows(~going)
+            away += float(distance_to_own(ended.signs, self.embedding, self.labels[rows[~going]]).sum())
             rows, state = rows[going], following.rows(going)
-        return float(np.mean(losses)), total, n_steps, n_stopped
+        return float(np.mean(losses)), total, n_steps, n_stopped, away
 
     @torch.no_grad()
     def _choose(self, rows: Tensor, state: State, table: Tensor, epsilon: float, generator: torch.Generator) -> Tensor:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 
 from drlh.errors import UserError
 from drlh.hashers.drlh.epochs import EpochReport
@@ -24,8 +25,9 @@ def scalar_writer(directory: str | None) -> Iterator[Callable[[EpochReport], Non
         raise UserError(f"cannot write to log_dir {directory}: {error.strerror}; choose another directory") from error
 
     def tell(report: EpochReport) -> None:
-        for name in ("epsilon", "loss", "mean_return", "mean_steps", "stopped"):
-            writer.add_scalar(name, getattr(report, name), report.epoch, time.time())
+        for name, value in asdict(report).items():
+            if name != "epoch" and value is not None:
+                writer.add_scalar(name, value, report.epoch, time.time())
         writer.flush()
 
     with writer:  # it has a thread of its own
