@@ -14,6 +14,8 @@ HEAD = """# Results
 Made by `python benchmarks/tables.py` from the records in `benchmarks/records`, which
 `drlh bench … --records benchmarks/records` wrote. Tie-aware mAP, mean ± standard deviation over the seeds; each seed is
 a split and a start of its own. Fit seconds are the mean at the longest code, with other work on the machine.
+Codes rank by plain Hamming distance; `own ranking` is the ranking a method has of its own. `topline` ranks by a
+classifier's posteriors and makes no codes: one value stands for every length.
 """
 
 
@@ -32,19 +34,28 @@ def _title(record: Record) -> str:
 
 
 def _table(title: str, records: list[Record]) -> str:
-    bits = sorted({record["bits"] for record in records})
+    # A reference line has 0 bits; a column for it is needed only where it stands alone.
+    bits = sorted({record["bits"] for record in records if record["bits"]}) or [0]
     rows: dict[str, dict[int, list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
-        rows[_name(record)][record["bits"]].append(record)
-    lines = [f"| method | {' | '.join(f'{n} bits' for n in bits)} | seeds | fit |", "|---" * (len(bits) + 3) + "|"]
+        for n_bits in [record["bits"]] if record["bits"] else bits:
+            rows[_name(record)][n_bits].append(record)
+    heads = [f"{n} bits" if n else "any length" for n in bits]
+    lines = [f"| method | {' | '.join(heads)} | seeds | fit |", "|---" * (len(bits) + 3) + "|"]
     for name, cells in sorted(rows.items(), key=lambda row: -max(mean(r["map"] for r in c) for c in row[1].values())):
-        shown = [_cell(cells[n]) if n in cells else "–" for n in bits]
-        longest = cells[max(cells)]
-        seconds = mean(record["fit_seconds"] for record in longest)
-        lines.append(f"| {name} | {' | '.join(shown)} | {len(longest)} | {seconds:.1f} s |")
+        lines.append(_row(name, cells, bits, "map"))
+        if any("map_own" in record for cell in cells.values() for record in cell):
+            lines.append(_row(f"{name}, own ranking", cells, bits, "map_own"))
     seen = any(record["database_labels_seen"] and record["supervised"] for record in records)
     note = ["", "Supervised methods have seen the labels of the images searched."] if seen else []
     return "\n".join([title, "", *lines, *note, ""])
+
+
+def _row(name: str, cells: dict[int, list[Record]], bits: list[int], value: str) -> str:
+    shown = [_cell([record[value] for record in cells.get(n, []) if value in record]) for n in bits]
+    longest = cells[max(cells)]
+    seconds = mean(record["fit_seconds"] for record in longest)
+    return f"| {name} | {' | '.join(shown)} | {len(longest)} | {seconds:.1f} s |"
 
 
 def _name(record: Record) -> str:
@@ -52,8 +63,9 @@ def _name(record: Record) -> str:
     return f"{record['method']} ({changed})" if changed else str(record["method"])
 
 
-def _cell(records: list[Record]) -> str:
-    values = [record["map"] for record in records]
+def _cell(values: list[float]) -> str:
+    if not values:
+        return "–"
     spread = f" ± {stdev(values):.3f}" if len(values) > 1 else ""
     return f"{mean(values):.3f}{spread}"
 

@@ -67,11 +67,15 @@ def feature_file(path: Path, n: int = 120) -> Path:
     return path
 
 
-def test_methods_as_json_lists_name_family_supervision_and_reference(run: Run) -> None:
+def test_methods_as_json_lists_name_family_supervision_status_and_reference(run: Run) -> None:
     found = run("methods", "--json").json
-    assert {"itq", "lsh"} <= {method["name"] for method in found}
-    assert all(set(method) == {"name", "family", "supervised", "reference"} for method in found)
-    assert "itq" in run("methods").out
+    status = {method["name"]: method["status"] for method in found}
+    assert {"itq": "ready", "lsh": "ready", "onehot": "ready", "score-lsh": "ready"}.items() <= status.items()
+    assert [name for name, value in status.items() if value == "reference line"] == ["topline"]
+    assert all(set(method) == {"name", "family", "supervised", "status", "reference"} for method in found)
+    table = run("methods").out
+    assert all(name in table for name in status)
+    assert table.count("reference line") == 1
 
 
 def test_from_a_folder_of_photos_to_search_hits(run: Run, photos: Path, tmp_path: Path) -> None:
@@ -171,6 +175,36 @@ def test_bench_gives_one_record_a_cell(run: Run, tmp_path: Path) -> None:
     assert "30 queries" in table
 
 
+def test_bench_sets_a_reference_line_beside_the_codes(run: Run, tmp_path: Path) -> None:
+    data, records = feature_file(tmp_path / "f.npz"), tmp_path / "records"
+    options = ("--data", data, "--n-query", 30, "--methods", "lsh,topline", "--bits", "8,16", "--records", records)
+    found = run("bench", *options, "--json").json
+    assert [(record["method"], record["bits"]) for record in found] == [("lsh", 8), ("lsh", 16), ("topline", 0)]
+    assert found[-1]["map"] > max(record["map"] for record in found[:-1])
+    assert found[-1]["accuracy"] > 0.9
+    assert run("bench", *options, "--json").json == found  # times included: taken from the records
+    assert len(list(records.rglob("*.json"))) == 3
+    shown = run("bench", *options)
+    (line,) = [line.split() for line in shown.out.splitlines() if line.startswith("topline")]
+    assert line[1:4] == ["-", "0", f"{found[-1]['map']:.4f}"]
+    assert "own ranking" not in shown.out
+    assert f"stands for every length, classifier's accuracy {found[-1]['accuracy']:.4f}" in shown.err
+
+
+def test_bench_shows_a_methods_own_ranking_in_a_column_of_its_own(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from drlh.hashers.lsh import LSH
+
+    for name in ("query_vectors", "database_vectors"):
+        monkeypatch.setattr(LSH, name, lambda self, X: self.transform(X) - 0.5, raising=False)
+    options = ("--data", feature_file(tmp_path / "f.npz"), "--n-query", 30, "--methods", "lsh,itq", "--bits", 8)
+    rows = [line.split() for line in run("bench", *options).out.splitlines()[1:]]
+    assert rows[0][3:6] == ["map", "own", "ranking"]
+    assert rows[1][3] == rows[1][4]  # the signs of a code rank as its Hamming distance does
+    assert rows[2][4] == "-"
+
+
 def test_bench_on_digits_needs_nothing_but_the_name(run: Run) -> None:
     options = ("--data", "digits", "--protocol", "split", "--n-query", 200, "--n-train", 500)
     (record,) = run("bench", *options, "--methods", "itq", "--json").json
@@ -204,6 +238,8 @@ def test_a_broken_photo_is_one_sentence_and_skip_bad_goes_on(run: Run, photos: P
     [
         (("fit", "--data", "nowhere.npz", "-o", "m"), "nowhere.npz"),
         (("fit", "--data", "FILE", "-o", "m", "--method", "itqq"), "did you mean 'itq'"),
+        (("fit", "--data", "FILE", "-o", "m", "--method", "topline"), "topline makes no codes"),
+        (("bench", "--data", "FILE", "--methods", "itq,toplin"), "did you mean 'topline'"),
         (("fit", "--data", "FILE", "-o", "m", "--bits", "0"), "at least 1"),
         (("fit", "--data", "FILE", "-o", "m", "--set", "n_iterations"), "NAME=VALUE"),
         (("fit", "--data", "FILE", "-o", "m", "--set", "depth=3"), "no parameter 'depth'"),

@@ -102,16 +102,18 @@ def demo(
 
 @app.command()
 def methods(as_json: JsonOption = False) -> None:
-    """List the methods.
+    """List the methods, and the reference lines that `drlh bench` can set beside them.
 
     Example: drlh methods --json
     """
     from dataclasses import asdict
 
-    from drlh.hashers.methods import METHODS
+    from drlh.hashers.methods import METHODS, REFERENCES
 
-    keys = ("name", "family", "supervised", "reference")
-    rows = [{key: asdict(method)[key] for key in keys} for method in METHODS]
+    keys = ("name", "family", "supervised", "status", "reference")
+    listed = [asdict(method) | {"status": "ready"} for method in METHODS]
+    listed += [asdict(method) | {"status": "reference line"} for method in REFERENCES]
+    rows = [{key: method[key] for key in keys} for method in listed]
     if as_json:
         print_json(rows)
     else:
@@ -426,13 +428,21 @@ def bench(
 def _print_records(records: list[dict[str, Any]]) -> None:
     first = records[0]
     columns = ["method", "bits", "seed", "map", "map_best", "map_worst", "fit_seconds", "encode_seconds"]
+    if any("map_own" in record for record in records):
+        columns.insert(4, "map_own")
     title = (
         f"{first['data']}, {first['protocol']}: {first['n_query']:,} queries, {first['n_train']:,} training images"
         f", {first['n_database']:,} images searched"
     )
-    print_table(columns, [[record[column] for column in columns] for record in records], title=title)
+    shown = [record | {"bits": record["bits"] or None} for record in records]
+    rows = [[record.get(column) for column in columns] for record in shown]
+    print_table(["own ranking" if column == "map_own" else column for column in columns], rows, title=title)
     if first["database_labels_seen"] and any(record["supervised"] for record in records):
         say("note: the supervised methods have seen the labels of the images searched")
+    for record in records:
+        if record["bits"] == 0:
+            accuracy = f", classifier's accuracy {record['accuracy']:.4f}" if "accuracy" in record else ""
+            say(f"note: {record['method']}, seed {record['seed']}, stands for every length{accuracy}")
 
 
 def _open(

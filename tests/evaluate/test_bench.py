@@ -5,11 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from drlh.codes import signs
 from drlh.data.base import DataSet
 from drlh.errors import UserError
 from drlh.evaluate.bench import Bench, cells_of
+from drlh.evaluate.metrics import score_average_precisions
 from drlh.evaluate.protocols import get_protocol
 from drlh.files import read_npz
+from drlh.hashers.controls.topline import Topline
+from drlh.hashers.lsh import LSH
+from drlh.hashers.methods import METHODS
 
 WANTED = {
     "method", "bits", "seed", "protocol", "map", "map_best", "map_worst", "fit_seconds", "encode_seconds",
@@ -55,6 +60,69 @@ def test_other_data_or_parameters_do_not_take_up_a_record(tmp_path: Path) -> Non
     assert len(list(tmp_path.rglob("*.json"))) == 3
 
 
+def test_a_reference_line_has_one_record_for_each_seed_whatever_the_lengths() -> None:
+    cells = cells_of(["itq", "topline"], [8, 16], [0, 1], {})
+    assert [(cell.method, cell.n_bits, cell.seed) for cell in cells[-2:]] == [("topline", 0, 0), ("topline", 0, 1)]
+    assert len(cells) == 6
+    every = cells_of(["all"], [8], [0], {})
+    assert [cell.method for cell in every] == [*(method.name for method in METHODS), "topline"]
+
+
+def test_the_record_of_a_reference_line_is_its_own_ranking_and_the_classifiers_accuracy(tmp_path: Path) -> None:
+    data = small_set()
+    bench = Bench(data, get_protocol("split"), n_query=40, records=tmp_path)
+    (record,) = bench.run(cells_of(["topline"], [8, 16], [3], {}))
+    assert record.keys() >= WANTED | {"accuracy"}
+    split = get_protocol("split").split(data.labels, None, 3, 40)
+    line = Topline(random_state=3).fit(data.features[split.train], data.labels[split.train])
+    query, database = (line.query_vectors(data.features[rows]) for rows in (split.query, split.database))
+    wanted = score_average_precisions(query, data.labels[split.query], database, data.labels[split.database])
+    assert record["map"] == pytest.approx(wanted.mean(), abs=1e-9)
+    assert record["accuracy"] == (query.argmax(axis=1) == data.labels[split.query]).mean()
+    assert "distinct_codes" not in record
+    (path,) = tmp_path.rglob("*.json")
+    assert path.name.startswith("topline-0-seed3-")
+    np.testing.assert_allclose(read_npz(path.with_suffix(".npz"))["average_precision"], wanted, atol=1e-6)
+    assert list(bench.run(cells_of(["topline"], [32], [3], {}))) == [record]  # not run again
+
+
+def test_a_reference_line_with_several_labels_says_how_its_accuracy_is_meant() -> None:
+    labels = np.eye(3, dtype=np.uint8)[small_set().labels] | np.array([1, 0, 0], np.uint8)
+    data = DataSet("small", labels, ("a", "b", "c"), features=small_set().features)
+    (record,) = Bench(data, get_protocol("split"), n_query=40).run(cells_of(["topline"], [8], [0], {}))
+    assert "accuracy" not in record
+    assert record["mean_label_accuracy"] > 0.8
+
+
+def test_a_ranking_of_its_own_stands_beside_that_by_hamming_distance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = cells_of(["lsh"], [12], [0], {})
+    (plain,) = Bench(small_set(), get_protocol("split"), n_query=40).run(cells)
+    assert "map_own" not in plain
+    # The signs of a code rank as its Hamming distance does, and weighted by their number they do not.
+    monkeypatch.setattr(LSH, "query_vectors", lambda self, X: 1.0 * signs(self.transform(X)), raising=False)
+    monkeypatch.setattr(LSH, "database_vectors", lambda self, X: 1.0 * signs(self.transform(X)), raising=False)
+    (same,) = Bench(small_set(), get_protocol("split"), n_query=40, records=tmp_path).run(cells)
+    assert same["map_own"] == pytest.approx(same["map"], abs=1e-12)
+    assert same["map"] == plain["map"]
+    arrays = read_npz(next(tmp_path.rglob("*.npz")))
+    np.testing.assert_allclose(arrays["average_precision_own"], arrays["average_precision"], atol=1e-7)
+    monkeypatch.setattr(LSH, "query_vectors", lambda self, X: np.arange(12.0) * signs(self.transform(X)))
+    (weighted,) = Bench(small_set(), get_protocol("split"), n_query=40).run(cells)
+    assert weighted["map"] == plain["map"]
+    assert weighted["map_own"] != pytest.approx(plain["map"], abs=1e-3)
+
+
+def test_the_names_of_record_files_stay_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Records are looked for under these names: another rule would make every committed record unfindable.
+    monkeypatch.setattr("drlh.evaluate.bench.version", lambda package: "0.1.0")
+    data = DataSet("small", np.array([0, 1, 0, 1]), ("a", "b"), features=np.eye(4, dtype=np.float32))
+    bench = Bench(data, get_protocol("split"), n_query=2, records=tmp_path)
+    (cell,) = cells_of(["itq"], [8], [0], {"n_iterations": 3})
+    assert bench._path(cell, "digest") == tmp_path / "small-split" / "itq-8-seed0-bfa2bc8e7f.json"
+
+
 def test_a_record_depends_on_nothing_but_its_settings() -> None:
     cells = cells_of(["itq"], [16], [3], {})
     one, two = (next(Bench(small_set(), get_protocol("split"), n_query=40).run(cells)) for _ in range(2))
@@ -66,6 +134,7 @@ def test_mistakes_are_told_before_anything_runs() -> None:
         ((["itqq"], [8], [0], {}), "did you mean"),
         ((["itq"], [], [0], {}), "at least one"),
         ((["itq"], [8], [0], {"depth": 2}), "no parameter"),
+        ((["topline"], [8], [0], {"depth": 2}), "Topline has no parameter"),
     ):
         with pytest.raises(UserError, match=complaint):
             cells_of(*arguments)

@@ -9,12 +9,21 @@ from safetensors.numpy import save_file
 from drlh.errors import UserError
 from drlh.hashers.base import save_hasher
 from drlh.hashers.itq import ITQ
-from drlh.hashers.methods import METHODS, find_method, load_hasher, make_hasher
+from drlh.hashers.methods import (
+    METHODS,
+    REFERENCES,
+    find_method,
+    is_reference,
+    load_hasher,
+    make_hasher,
+    make_reference,
+)
 
 
 def test_names_are_unique_and_every_method_says_where_it_comes_from() -> None:
-    assert len({method.name for method in METHODS}) == len(METHODS)
-    assert all(method.reference and method.family for method in METHODS)
+    every = METHODS + REFERENCES
+    assert len({method.name for method in every}) == len({method.class_name for method in every}) == len(every)
+    assert all(method.reference and method.family for method in every)
 
 
 def test_what_the_list_says_of_supervision_is_what_the_class_does() -> None:
@@ -31,6 +40,17 @@ def test_an_unknown_name_gets_the_nearest_match() -> None:
 
 def test_a_class_name_serves_as_a_name() -> None:
     assert find_method("ITQ").name == "itq"
+
+
+def test_a_reference_line_is_found_by_name_and_makes_no_codes() -> None:
+    assert find_method("Topline").name == "topline"
+    assert is_reference("topline")
+    assert not is_reference("itq")
+    assert hasattr(make_reference("topline", random_state=0), "query_vectors")
+    with pytest.raises(UserError, match="did you mean 'topline'"):
+        find_method("toplin")
+    with pytest.raises(UserError, match="topline makes no codes"):
+        make_hasher("topline")
 
 
 def test_an_unknown_parameter_is_told_with_the_known_ones() -> None:

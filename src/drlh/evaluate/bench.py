@@ -2,13 +2,17 @@
 
 A record is a plain dictionary. With a directory for records each cell is written as soon as it is known, and a
 later run with the same settings takes it from there: a stop loses one cell at most.
+
+Every method is ranked by plain Hamming distance. A method with a ranking of its own offers
+`query_vectors(X) -> (n, d)` and `database_vectors(X) -> (n, d)`, where a larger inner product is nearer: `map_own` is
+what that ranking gives. A reference line has nothing else; it stands for every length, so its bits are 0.
 """
 
 import os
 import platform
 import resource
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -20,18 +24,20 @@ from numpy.typing import NDArray
 from drlh.codes import pack
 from drlh.data.base import DataSet, Labels
 from drlh.errors import UserError
-from drlh.evaluate.metrics import average_precisions_of, level_counts
+from drlh.evaluate.metrics import LevelCounts, Ties, average_precisions_of, level_counts, score_counts
 from drlh.evaluate.protocols import Protocol, Split, split_digest
 from drlh.files import digest, read_json, write_json, write_npz
-from drlh.hashers.methods import METHODS, find_method, make_hasher
+from drlh.hashers.methods import METHODS, REFERENCES, find_method, is_reference, make_hasher, make_reference
 from drlh.progress import Progress, quiet
 
 FORMAT, VERSION = "drlh-record", 1
 
+Scores = dict[str, NDArray[np.float64]]  # one average precision for each query, by tie rule or by ranking
+
 
 @dataclass(frozen=True)
 class Cell:
-    """One experiment: all that decides its result."""
+    """One experiment: all that decides its result. A reference line has 0 bits."""
 
     method: str
     n_bits: int
@@ -43,13 +49,18 @@ def cells_of(
     methods: Sequence[str], bits: Sequence[int], seeds: Sequence[int], parameters: Mapping[str, Any]
 ) -> list[Cell]:
     """Every combination; `all` stands for every method, and names are checked before anything runs."""
-    names = [method.name for method in METHODS] if list(methods) == ["all"] else methods
+    names = [method.name for method in METHODS + REFERENCES] if list(methods) == ["all"] else methods
     found = [find_method(name).name for name in names]
     for name in found:
-        make_hasher(name, **parameters)
+        _unfitted(name, 32, parameters)
     if not (found and bits and seeds):
         raise UserError("a bench needs at least one method, one code length and one seed")
-    return [Cell(name, n_bits, seed, parameters) for name in found for n_bits in bits for seed in seeds]
+    lengths = {name: [0] if is_reference(name) else bits for name in found}
+    return [Cell(name, n_bits, seed, parameters) for name in found for n_bits in lengths[name] for seed in seeds]
+
+
+def _unfitted(name: str, n_bits: int, parameters: Mapping[str, Any]) -> Any:
+    return make_reference(name, **parameters) if is_reference(name) else make_hasher(name, n_bits, **parameters)
 
 
 @dataclass(frozen=True)
@@ -77,7 +88,8 @@ class Bench:
                 continue
             record, per_query = self._measure(cell)
             if path:
-                write_npz(path.with_suffix(".npz"), {"average_precision": per_query.astype(np.float32)})
+                arrays = {name: values.astype(np.float32) for name, values in per_query.items()}
+                write_npz(path.with_suffix(".npz"), arrays)
                 write_json(path, record)
             yield record
         progress(len(cells), len(cells), "cells")
@@ -91,18 +103,25 @@ class Bench:
         name = f"{cell.method}-{cell.n_bits}-seed{cell.seed}-{tag}.json"
         return self.records / f"{self.data.name}-{self.protocol.name}" / name
 
-    def _measure(self, cell: Cell) -> tuple[dict[str, Any], NDArray[np.float64]]:
-        assert self.data.features is not None  # `run` has checked
+    def _measure(self, cell: Cell) -> tuple[dict[str, Any], Scores]:
+        """The record, and the average precision of each query."""
         split = self.protocol.split(self.data.labels, self.data.test, cell.seed, self.n_query, self.n_train)
-        hasher = make_hasher(cell.method, cell.n_bits, random_state=cell.seed, **cell.parameters)
+        estimator = _unfitted(cell.method, cell.n_bits, {"random_state": cell.seed, **cell.parameters})
         start = time.perf_counter()
-        hasher.fit(self.data.features[split.train], self.data.labels[split.train])
-        fitted = time.perf_counter()
-        query = pack(hasher.transform(self.data.features[split.query]))
-        database = pack(hasher.transform(self.data.features[split.database]))
-        encoded = time.perf_counter()
-        scores = self._score(query, database, split, cell.n_bits)
-        record = {
+        estimator.fit(*self._rows(split.train))
+        seconds = round(time.perf_counter() - start, 3)
+        if is_reference(cell.method):
+            found, per_query = self._measure_reference(estimator, split)
+        else:
+            found, per_query = self._measure_codes(estimator, split, cell.n_bits)
+        record = self._about(cell, split) | found | {"fit_seconds": seconds}
+        record["peak_memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        return record, per_query
+
+    def _about(self, cell: Cell, split: Split) -> dict[str, Any]:
+        """What a record says beside what was measured."""
+        assert self.data.features is not None  # `run` has checked
+        return {
             "format": FORMAT,
             "version": VERSION,
             "method": cell.method,
@@ -114,35 +133,64 @@ class Bench:
             "protocol": self.protocol.name,
             "protocol_parameters": dict(self.protocol.parameters),
             "protocol_version": self.protocol.version,
-            "map": float(scores["expected"].mean()),
-            "map_best": float(scores["best"].mean()),
-            "map_worst": float(scores["worst"].mean()),
             "top_k": self.protocol.top_k,
             "divisor": self.protocol.divisor,
-            "fit_seconds": round(fitted - start, 3),
-            "encode_seconds": round(encoded - fitted, 3),
             "n_train": len(split.train),
             "n_query": len(split.query),
             "n_database": len(split.database),
             "n_features": int(self.data.features.shape[1]),
-            "distinct_codes": len(np.unique(database, axis=0)),
             "supervised": find_method(cell.method).supervised,
             "database_labels_seen": split.seen_share == 1,
             "split_digest": split_digest(split),
-            "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
             "machine": machine(),
         }
-        return record, scores["expected"]
 
-    def _score(
-        self, query: NDArray[np.uint8], database: NDArray[np.uint8], split: Split, n_bits: int
-    ) -> dict[str, NDArray[np.float64]]:
+    def _measure_codes(self, hasher: Any, split: Split, n_bits: int) -> tuple[dict[str, Any], Scores]:
+        start = time.perf_counter()
+        query, database = (pack(hasher.transform(self._rows(rows)[0])) for rows in (split.query, split.database))
+        seconds = round(time.perf_counter() - start, 3)
         labels: Labels = self.data.labels
-        counts = level_counts(query, labels[split.query], database, labels[split.database], n_bits)
-        return {
-            ties: average_precisions_of(counts, top_k=self.protocol.top_k, divisor=self.protocol.divisor, ties=ties)
-            for ties in ("expected", "best", "worst")
-        }
+        scores = self._score([level_counts(query, labels[split.query], database, labels[split.database], n_bits)])
+        found = _summary(scores) | {"encode_seconds": seconds, "distinct_codes": len(np.unique(database, axis=0))}
+        per_query = {"average_precision": scores["expected"]}
+        if hasattr(hasher, "query_vectors"):
+            per_query["average_precision_own"] = self._score(self._own_counts(hasher, split))["expected"]
+            found["map_own"] = float(per_query["average_precision_own"].mean())
+        return found, per_query
+
+    def _measure_reference(self, reference: Any, split: Split) -> tuple[dict[str, Any], Scores]:
+        start = time.perf_counter()
+        counts = self._own_counts(reference, split)
+        seconds = round(time.perf_counter() - start, 3)
+        scores = self._score(counts)
+        found = _summary(scores) | {"encode_seconds": seconds} | reference.accuracy(*self._rows(split.query))
+        return found, {"average_precision": scores["expected"]}
+
+    def _own_counts(self, estimator: Any, split: Split) -> Iterator[LevelCounts]:
+        """Counts of an estimator's own ranking, the vectors made at once and the ranking as it is asked for."""
+        query, query_labels = self._rows(split.query)
+        database, database_labels = self._rows(split.database)
+        vectors = estimator.query_vectors(query), estimator.database_vectors(database)
+        return score_counts(vectors[0], query_labels, vectors[1], database_labels)
+
+    def _score(self, blocks: Iterable[LevelCounts]) -> Scores:
+        """Average precisions by tie rule, from counts in blocks of queries."""
+        rules: tuple[Ties, ...] = ("expected", "best", "worst")
+        top_k, divisor = self.protocol.top_k, self.protocol.divisor
+        found = [
+            [average_precisions_of(counts, top_k=top_k, divisor=divisor, ties=ties) for ties in rules]
+            for counts in blocks
+        ]
+        return dict(zip(rules, np.concatenate(found, axis=1), strict=True))
+
+    def _rows(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.float32], Labels]:
+        assert self.data.features is not None  # `run` has checked
+        return self.data.features[rows], self.data.labels[rows]
+
+
+def _summary(scores: Scores) -> dict[str, float]:
+    names = {"map": "expected", "map_best": "best", "map_worst": "worst"}
+    return {name: float(scores[ties].mean()) for name, ties in names.items()}
 
 
 def machine() -> dict[str, str]:

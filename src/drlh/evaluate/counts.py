@@ -1,7 +1,8 @@
-"""Counts per Hamming distance: everything a metric needs to know about a ranking, in bounded memory.
+"""Counts per Hamming distance or score: everything a metric needs to know about a ranking, in bounded memory.
 
 A ranking by Hamming distance has only `n_bits + 1` places, its levels; the items of one level tie. How many items
 each level holds, and how many of them are relevant, fixes every metric that does not take a side within ties.
+A ranking by real scores has a level for each score.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ Grade = Callable[[int, slice], NDArray[Any]]  # (query row, database rows) → t
 
 _CHUNK = 1 << 15  # database rows at a time: codes, labels and buffers of a chunk stay in the processor's cache
 _BLOCK_BYTES = 32 << 20  # histograms of graded levels held at a time
+_SCORE_BYTES = 8 << 20  # scores held at a time
+_NOISE = 1e-12  # scores this small beside a query's largest are what rounding leaves of zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +91,57 @@ def gain_counts(
         yield counts
 
 
+def score_counts(
+    query_vectors: NDArray[Any], query_labels: Labels, database_vectors: NDArray[Any], database_labels: Labels
+) -> Iterator[LevelCounts]:
+    """Counts of a ranking by inner product, the largest first, in blocks of queries; vectors are (n, n_dimensions).
+
+    Scores tie where they are equal as float32: the order of additions moves the last digits of a float64. Items of no
+    relevance between two relevant ones are one level, since their order changes no metric.
+    """
+    query_labels, database_labels = check_labels(query_labels, database_labels)
+    query = _checked_vectors(query_vectors, query_labels, "query")
+    database = _checked_vectors(database_vectors, database_labels, "database")
+    if query.shape[1] != database.shape[1]:
+        raise UserError(
+            f"query and database vectors must have the same length: got {query.shape[1]} and {database.shape[1]}"
+        )
+    grade, everything = _relevance(query_labels, database_labels), slice(0, len(database))
+    step = max(1, _SCORE_BYTES // (8 * len(database)))
+    for start in range(0, len(query), step):
+        distances = _distances(query[start : start + step], database)
+        rows = enumerate(distances, start)
+        yield _side_by_side([_score_levels(row, grade(number, everything).astype(np.bool_)) for number, row in rows])
+
+
+def _distances(query: NDArray[np.float64], database: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Negative inner products (n_query, n_database) in units of each query's largest, so that float32 holds them."""
+    products = query @ database.T
+    largest = np.maximum(products.max(axis=1), -products.min(axis=1))
+    products /= -np.where(largest > 0, largest, 1.0)[:, None]
+    products[np.abs(products) < _NOISE] = 0
+    return products.astype(np.float32)
+
+
+def _score_levels(distances: NDArray[np.float32], relevant: NDArray[np.bool_]) -> tuple[Counts, Counts]:
+    """(items, relevant items) of one query: a gap of irrelevant items, a level, a gap, a level, …, the rest."""
+    hits, misses = np.sort(distances[relevant]), np.sort(distances[~relevant])
+    values, n_hits = np.unique(hits, return_counts=True)
+    edges = np.stack([np.searchsorted(misses, values, side) for side in ("left", "right")], axis=1).ravel()
+    total = np.diff(edges, prepend=0, append=len(misses))
+    n_relevant = np.zeros_like(total)
+    n_relevant[1::2] = n_hits
+    return total + n_relevant, n_relevant
+
+
+def _side_by_side(rows: list[tuple[Counts, Counts]]) -> LevelCounts:
+    """The levels of several queries as one table; shorter rows end in empty levels."""
+    table = np.zeros((2, len(rows), max(len(total) for total, _ in rows)), np.int64)
+    for number, row in enumerate(rows):
+        table[:, number, : len(row[0])] = row
+    return LevelCounts(*table)
+
+
 def check_code_pair(query_codes: Codes, database_codes: Codes) -> tuple[Codes, Codes]:
     query, database = check_codes(query_codes, "query_codes"), check_codes(database_codes, "database_codes")
     if query.shape[1] != database.shape[1]:
@@ -138,6 +192,16 @@ def _checked_words(packed: Packed, labels: Labels, n_bits: int, what: str) -> ND
     if n_bits % 8 and unpack(packed[:, -1:], 8)[:, n_bits % 8 :].any():
         raise UserError(f"packed {what} codes have bits set past bit {n_bits - 1}: they belong to longer codes")
     return to_words(packed)
+
+
+def _checked_vectors(vectors: NDArray[Any], labels: Labels, what: str) -> NDArray[np.float64]:
+    found = np.asarray(vectors, np.float64)
+    if found.ndim != 2 or len(found) == 0 or len(found) != len(labels) or not np.isfinite(found).all():
+        raise UserError(
+            f"the {what} set needs finite vectors (n, n_dimensions), at least one, and one label for each: "
+            f"got shape {found.shape} and {len(labels)} labels"
+        )
+    return found
 
 
 def _relevance(query: Labels, database: Labels) -> Grade:

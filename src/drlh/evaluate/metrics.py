@@ -1,4 +1,4 @@
-"""Retrieval metrics of binary codes, exact under ties.
+"""Retrieval metrics of binary codes, and of real vectors, exact under ties.
 
 Items at the same Hamming distance have no order of their own. `ties="expected"` is the exact mean over all random
 orders within ties (McSherry & Najork, ECIR 2008); `best` and `worst` are the largest and the smallest value any
@@ -6,13 +6,14 @@ such order gives, so the number of every program that sorts by Hamming distance 
 A query without any relevant item counts as 0.
 """
 
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from drlh.codes import Codes
 from drlh.data.base import Labels
-from drlh.evaluate.counts import Counts, LevelCounts, count_levels, gain_counts, level_counts
+from drlh.evaluate.counts import Counts, LevelCounts, count_levels, gain_counts, level_counts, score_counts
 from drlh.evaluate.ranking import (
     Divisor,
     Ranking,
@@ -41,6 +42,8 @@ __all__ = [
     "radius_average_precisions",
     "recalls_at",
     "recalls_by_radius",
+    "score_average_precisions",
+    "score_counts",
 ]
 
 
@@ -79,6 +82,22 @@ def average_precisions(
     """
     counts = count_levels(query_codes, query_labels, database_codes, database_labels, progress=progress)
     return average_precisions_of(counts, top_k=top_k, divisor=divisor, ties=ties)
+
+
+def score_average_precisions(
+    query_vectors: NDArray[Any],
+    query_labels: Labels,
+    database_vectors: NDArray[Any],
+    database_labels: Labels,
+    *,
+    top_k: int | None = None,
+    divisor: Divisor = "min",
+    ties: Ties = "expected",
+) -> Values:
+    """`average_precisions` of a ranking by the inner product of real vectors (n, n_dimensions), the largest first."""
+    blocks = score_counts(query_vectors, query_labels, database_vectors, database_labels)
+    found = [average_precisions_of(counts, top_k=top_k, divisor=divisor, ties=ties) for counts in blocks]
+    return np.concatenate(found)
 
 
 def precisions_at(counts: LevelCounts, k: int, *, ties: Ties = "expected") -> Values:

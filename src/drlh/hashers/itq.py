@@ -1,13 +1,15 @@
 """Iterative quantization: rotate the principal components until their signs lose little."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drlh.codes import Codes, round_to_codes
+from drlh.errors import UserError
 from drlh.hashers.base import Features, Hasher, RandomState
-from drlh.progress import Progress
+from drlh.progress import Progress, quiet
 
 
 class ITQ(Hasher):
@@ -36,14 +38,14 @@ class ITQ(Hasher):
     def _fit(
         self, features: Features, labels: NDArray[Any] | None, rng: np.random.Generator, progress: Progress
     ) -> None:
+        rounds: Any = self.n_iterations
+        if not (isinstance(rounds, Integral) and int(rounds) >= 0):
+            raise UserError(f"n_iterations of ITQ must be a whole number of at least 0: got {rounds!r}")
         self.mean_ = features.mean(axis=0)
         components = principal_directions(features - self.mean_, self.n_bits)
         points = (features - self.mean_) @ components
-        rotation = procrustes(rng.standard_normal((points.shape[1], self.n_bits)))
-        for done in range(self.n_iterations):
-            corners = np.where(points @ rotation > 0, 1.0, -1.0)
-            rotation = procrustes(points.T @ corners)
-            progress(done + 1, self.n_iterations, "ITQ rotations")
+        start = procrustes(rng.standard_normal((points.shape[1], self.n_bits)))
+        rotation = improve_rotation(points, start, self.n_iterations, progress)
         self.projection_ = components @ rotation
         self.quantization_error_ = quantization_error(points @ rotation)
 
@@ -59,6 +61,15 @@ def principal_directions(centred: Features, at_most: int) -> Features:
     largest = np.abs(leading).argmax(axis=0)
     flip = np.where(leading[largest, np.arange(leading.shape[1])] < 0, -1.0, 1.0)
     return np.asarray(leading * flip)
+
+
+def improve_rotation(points: Features, rotation: Features, n_iterations: int, progress: Progress = quiet) -> Features:
+    """`n_iterations` rounds of the two steps, from `rotation` `(n_components, n_bits)`."""
+    for done in range(n_iterations):
+        corners = np.where(points @ rotation > 0, 1.0, -1.0)
+        rotation = procrustes(points.T @ corners)
+        progress(done + 1, n_iterations, "ITQ rotations")
+    return rotation
 
 
 def procrustes(target: Features) -> Features:

@@ -1,0 +1,1 @@
+"""Controls made from a classifier: what a linear model's posteriors alone are worth in retrieval."""

@@ -1,0 +1,51 @@
+"""Control: learn the bits of DRLH's codewords one by one, without a walk."""
+
+from typing import Unpack
+
+import torch
+from torch import Tensor, nn
+
+from drlh.hashers.deep.hasher import DeepHasher, Shared
+from drlh.hashers.deep.objective import Batch, Objective, Task
+from drlh.hashers.drlh.codebook import make_codebook
+
+
+class BCE(DeepHasher):
+    """Binary cross-entropy on codewords.
+
+    **Idea.** Every class has a BCH codeword, as in DRLH, and a network of DRLH's size learns each bit of it as a
+    classification of its own. What DRLH reaches beyond this is worth its walk and its reward.
+
+    **Reference.** A control for Z. Wang, W. Hong, J. Yuan, WACV 2020; no paper of its own.
+
+    **Differences.** Several labels: the wanted bit is the mean of the labels' bits, and 1/2 for an image without any.
+
+    **Parameters.** `n_bits`: length of the code. The rest: `DeepHasher`.
+    """
+
+    def __init__(self, n_bits: int = 32, **shared: Unpack[Shared]) -> None:
+        super().__init__(n_bits, **shared)
+
+    def _objective(self, task: Task) -> Objective:
+        return CodewordBits(task)
+
+
+class CodewordBits(Objective):
+    """Mean binary cross-entropy between outputs and the bits of the image's codeword."""
+
+    signs: Tensor
+
+    def __init__(self, task: Task) -> None:
+        super().__init__()
+        self.register_buffer("signs", codeword_signs(task))
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        count = batch.labels.sum(dim=1, keepdim=True).clamp(min=1)
+        wanted = (batch.labels @ self.signs / count + 1) / 2
+        return nn.functional.binary_cross_entropy_with_logits(outputs, wanted)
+
+
+def codeword_signs(task: Task) -> Tensor:
+    """(C, b) of -1/+1: the codewords DRLH begins with."""
+    book = make_codebook(task.n_classes, task.n_bits, random_state=int(task.rng.integers(2**31)))
+    return torch.from_numpy(book.signs).to(task.labels)

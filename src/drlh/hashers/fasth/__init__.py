@@ -1,0 +1,1 @@
+"""FastH: pairs → code inference → boosted trees → hasher."""

@@ -1,0 +1,150 @@
+"""Boosted trees: grown by scikit-learn on quantised features, kept and walked as plain arrays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from drlh.hashers.base import Features
+
+Bins = NDArray[np.uint8]
+Trees = dict[str, NDArray[Any]]  # see `flat_trees`
+
+_LEAF_ROWS = 20  # rows a leaf must hold at least; fewer where there are few rows
+_WORTH_THREADS = 1_000_000  # values
+_ROWS_AT_ONCE = 256  # so that the rows and the walkers' places stay in the processor's cache
+
+
+def bin_edges(features: Features, n_bins: int = 255) -> Features:
+    """Values half-way between neighbouring quantiles, `(n_features, n_bins - 1)`, filled up with infinity.
+
+    Bin `b` of a feature holds the values above edge `b - 1` and at most edge `b`.
+    """
+    edges = np.full((features.shape[1], n_bins - 1), np.inf)
+    ranks = np.maximum(np.arange(1, n_bins) * len(features) // n_bins - 1, 0)
+    for column, row in enumerate(edges):
+        ordered = np.sort(features[:, column])
+        lower = np.unique(ordered[ranks])
+        lower = lower[lower < ordered[-1]]
+        upper = ordered[np.searchsorted(ordered, lower, side="right")]
+        row[: len(lower)] = lower / 2 + upper / 2
+    return edges
+
+
+def to_bins(features: Features, edges: Features) -> Bins:
+    """Numbers of the bins, `(n, n_features)`."""
+    bins = np.empty(features.shape, np.uint8, order="F")
+    for column, row in enumerate(edges):
+        bins[:, column] = np.searchsorted(row, features[:, column], side="left")
+    return bins
+
+
+def grow(
+    bins: Bins,
+    signs: NDArray[np.int8],
+    *,
+    n_trees: int,
+    depth: int,
+    learning_rate: float,
+    max_features: int,
+    seed: int,
+) -> HistGradientBoostingClassifier:
+    """Boosted trees that tell the rows of sign +1 from those of sign -1."""
+    return HistGradientBoostingClassifier(
+        max_iter=n_trees,
+        max_depth=depth,
+        max_leaf_nodes=None,
+        learning_rate=learning_rate,
+        max_features=min(1.0, max_features / bins.shape[1]),
+        min_samples_leaf=max(1, min(_LEAF_ROWS, len(bins) // 10)),
+        early_stopping=False,
+        random_state=seed,
+    ).fit(bins, signs)
+
+
+def useful_threads(n_values: int) -> threadpool_limits:
+    """A context with one thread where there is little data.
+
+    There threads only wait for each other, for minutes where other programs want the processor too.
+    """
+    return threadpool_limits(None if n_values >= _WORTH_THREADS else 1, user_api="openmp")
+
+
+def flat_trees(model: HistGradientBoostingClassifier, edges: Features) -> Trees:
+    """All nodes of all trees in a row: `feature`, `threshold`, `left`, `right`, `value`, then `roots`, `bias`, `depth`.
+
+    A row goes left when its feature is at most the threshold, which is a value of the feature and no longer the
+    number of a bin. A leaf is its own child on both sides, so that short branches wait for long ones.
+    """
+    # The nodes have no public name; a test holds these arrays against the model's own scores.
+    parts = [tree.nodes for (tree,) in model._predictors]
+    sizes = np.array([len(part) for part in parts])
+    roots = np.cumsum(sizes) - sizes
+    nodes = np.concatenate(parts)
+    start, own = np.repeat(roots, sizes), np.arange(len(nodes))
+    leaf = nodes["is_leaf"].astype(bool)
+    feature = np.where(leaf, 0, nodes["feature_idx"])
+    last_bin = np.where(leaf, 0, np.floor(nodes["num_threshold"])).astype(np.int64)
+    return {
+        "feature": feature.astype(np.int32),
+        "threshold": edges[feature, last_bin],
+        "left": np.where(leaf, own, start + nodes["left"]).astype(np.int32),
+        "right": np.where(leaf, own, start + nodes["right"]).astype(np.int32),
+        "value": np.where(leaf, nodes["value"], 0.0),
+        "roots": roots.astype(np.int32),
+        "bias": model._baseline_prediction.ravel(),
+        "depth": np.array([nodes["depth"].max()], np.int32),
+    }
+
+
+def constant_trees(sign: int) -> Trees:
+    """No tree at all: the score is `sign` everywhere."""
+    whole = {name: np.empty(0, np.int32) for name in ("feature", "left", "right", "roots")}
+    real = {name: np.empty(0) for name in ("threshold", "value")}
+    return {**whole, **real, "bias": np.array([float(sign)]), "depth": np.zeros(1, np.int32)}
+
+
+def join(bits: Sequence[Trees]) -> Trees:
+    """The trees of several bits as one; `n_trees` says how many belong to each bit."""
+    sizes = [len(trees["feature"]) for trees in bits]
+    shifts = np.cumsum([0, *sizes[:-1]]).astype(np.int32)
+    places = {name: [trees[name] + shift for trees, shift in zip(bits, shifts)] for name in ("left", "right", "roots")}
+    others = {name: [trees[name] for trees in bits] for name in ("feature", "threshold", "value", "bias", "depth")}
+    joined = {name: np.concatenate(parts) for name, parts in {**places, **others}.items()}
+    return {**joined, "n_trees": np.array([len(trees["roots"]) for trees in bits], np.int32)}
+
+
+def scores(features: Features, trees: Trees) -> Features:
+    """The boosted score of every bit, `(n, n_bits)`, from what `join` made."""
+    # Indices of the platform's own width: numpy would convert the others at every step.
+    walk = {name: trees[name].astype(np.intp) for name in ("feature", "left", "right")}
+    roots = np.split(trees["roots"].astype(np.intp), np.cumsum(trees["n_trees"])[:-1])
+    found = np.empty((len(features), len(roots)))
+    for start in range(0, len(features), _ROWS_AT_ONCE):
+        block = np.ascontiguousarray(features[start : start + _ROWS_AT_ONCE])
+        for bit, own_roots in enumerate(roots):
+            leaves = _leaves(block, own_roots, int(trees["depth"][bit]), walk, trees["threshold"])
+            found[start : start + len(block), bit] = _sums(trees["bias"][bit], trees["value"].take(leaves))
+    return found
+
+
+def _leaves(
+    block: Features, roots: NDArray[np.intp], depth: int, walk: dict[str, NDArray[np.intp]], threshold: Features
+) -> NDArray[np.intp]:
+    """Where each row ends in each tree, `(n_rows, n_trees)`: one level of all trees at a time."""
+    values, first = block.ravel(), np.arange(len(block))[:, None] * block.shape[1]
+    places = np.broadcast_to(roots, (len(block), len(roots)))
+    for _ in range(depth):
+        goes_left = values.take(first + walk["feature"].take(places)) <= threshold.take(places)
+        places = np.where(goes_left, walk["left"].take(places), walk["right"].take(places))
+    return places
+
+
+def _sums(bias: float, values: Features) -> Features:
+    """Bias and values added from the first tree to the last, as scikit-learn does, for any number of rows."""
+    running = np.empty((len(values), values.shape[1] + 1))
+    running[:, 0], running[:, 1:] = bias, values
+    return np.asarray(np.cumsum(running, axis=1)[:, -1])
