@@ -196,6 +196,37 @@ def test_without_following_the_codebook_stays() -> None:
     assert torch.equal(learned(learner).embedding, begin)
 
 
+def stated(learner: WalkLearner) -> float:
+    """The probability that equidistant codewords would state for their class."""
+    n_classes = learner.n_classes
+    odds = np.exp(learner.score.kappa * N_BITS * (1 + 1 / (n_classes - 1)))
+    return float(odds / (odds + n_classes - 1))
+
+
+def test_the_score_is_as_sharp_as_the_agent_is_sure_from_half_time_on() -> None:
+    learner = make_learner(DOUBTFUL, top=0.955, n_epochs=30)
+    for epoch in range(15):
+        learner.run_epoch(epoch)
+    assert stated(learner) == pytest.approx(0.9)
+    for epoch in range(15, 30):
+        learner.run_epoch(epoch)
+    wanted = float(DOUBTFUL.square().sum(dim=1).mean().sqrt())  # 0.84
+    assert stated(learner) == pytest.approx(wanted, abs=0.03)
+
+
+def test_a_sure_agent_states_no_more_than_top() -> None:
+    assert stated(learned(make_learner(SURE, top=0.8))) == pytest.approx(0.8)
+
+
+def test_several_labels_share_what_a_code_states() -> None:
+    both = torch.tensor([[1.0, 1, 0], [0, 1, 1], [1, 0, 1]])
+    assert stated(learned(make_learner(both, multilabel=True, top=0.9))) == pytest.approx(0.9 / 2)
+
+
+def test_the_score_stays_as_it_is_unless_it_is_to_follow() -> None:
+    assert stated(learned(make_learner(DOUBTFUL, n_epochs=4))) == pytest.approx(0.9)
+
+
 def test_an_epoch_leaves_the_callers_random_numbers_alone() -> None:
     torch.manual_seed(3)
     before = torch.get_rng_state()
@@ -205,7 +236,7 @@ def test_an_epoch_leaves_the_callers_random_numbers_alone() -> None:
 
 @pytest.mark.parametrize("epochs_done", [1, 3])  # before and after the codewords move
 def test_a_run_taken_up_at_an_epoch_goes_on_as_if_it_had_never_stopped(epochs_done: int) -> None:
-    rules = {"gamma": 0.5, "follow": 0.4, "n_epochs": 4, "weight_decay": 0.1}
+    rules = {"gamma": 0.5, "follow": 0.4, "n_epochs": 4, "weight_decay": 0.1, "top": 0.955}
     unbroken, broken, taken_up = (make_learner(DOUBTFUL, **rules) for _ in range(3))
     learned(unbroken)
     for epoch in range(epochs_done):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drlh.hashers.drlh.codebook import hadamard_matrix
-from drlh.hashers.drlh.score import Score, sharpness
+from drlh.hashers.drlh.score import Score, certainty_of, share_of, sharpness
 
 
 def literal_potential(signs: np.ndarray, embedding: np.ndarray, kappa: float, weights: np.ndarray) -> float:
@@ -90,6 +90,18 @@ def test_a_code_on_its_codeword_states_its_class_with_probability_top(order: int
     np.testing.assert_allclose(shares.diagonal(), top, rtol=1e-9)
     others = shares[~torch.eye(order, dtype=torch.bool)]
     np.testing.assert_allclose(others, (1 - top) / (order - 1), rtol=1e-9)
+
+
+def test_certainty_is_the_chance_that_two_draws_agree_whatever_the_sum_of_the_weights() -> None:
+    likely = torch.tensor([[0.5, 0.5, 0, 0], [1, 0, 0, 0], [0.25, 0.25, 0.25, 0.25]])
+    assert certainty_of(likely) == pytest.approx((1 / 2 + 1 + 1 / 4) / 3)
+    assert certainty_of(3 * likely) == pytest.approx(certainty_of(likely))
+
+
+def test_certainty_of_known_labels_is_their_share() -> None:
+    labels = torch.tensor([[1.0, 1, 0], [0, 1, 0], [1, 1, 1]])
+    assert share_of(labels) == pytest.approx((1 / 2 + 1 + 1 / 3) / 3)
+    assert certainty_of(labels) == pytest.approx(share_of(labels))
 
 
 def test_a_single_label_needs_no_mass() -> None:

@@ -21,11 +21,11 @@ from drlh.hashers.drlh.environment import ActionSet, one_bit_actions, two_bit_ac
 from drlh.hashers.drlh.network import WalkNetwork
 from drlh.hashers.drlh.paper_network import PaperNetwork
 from drlh.hashers.drlh.policies import PaperPolicy, Trace, WalkPolicy, start_signs
-from drlh.hashers.drlh.presets import PRESETS, checks, epochs_for, sizes_for
+from drlh.hashers.drlh.presets import MOST_STATED, PRESETS, checks, epochs_for, sizes_for
 from drlh.hashers.drlh.probe import Probe, hold_out
 from drlh.hashers.drlh.rewards import PaperReward, check_labels
 from drlh.hashers.drlh.scalars import scalar_writer
-from drlh.hashers.drlh.score import Score, sharpness
+from drlh.hashers.drlh.score import Score, share_of, sharpness
 from drlh.progress import Progress, quiet
 
 _WEIGHTS = "weights"
@@ -56,12 +56,12 @@ class DRLH(Hasher):
     `n_epochs`, `gamma` (discount), `hidden` (units of a layer; of each branch by default), `dropout`,
     `learning_rate`, `batch`: learning. `max_steps`: longest walk, n_bits unless given. `start`: `image`, a code that
     depends on the image, or `fixed`, one for all. Default preset: `n_branches` networks that are averaged; `top`, the
-    probability a code on its codeword states for its class; `follow`, how far confused classes' codewords move
-    together (0 leaves them); `feature_dropout`; `power` of the features; `weight_decay`. Paper preset: `sigma` and
-    `eta` of the stop reward (eta is half the codebook's radius unless given), `flips` (1, or 2 for pairs too),
-    `guided` exploration, `double` Q-learning, `huber` loss, `target_every` updates. `device`: `auto`, `cpu` or
-    `cuda`. `hold_out`: share of the images to keep out of learning. `log_dir`: TensorBoard scalars of every
-    epoch go here, with the mAP of the images held out. `random_state`: seed.
+    probability a code on its codeword states for its class (`auto`: as sure as the agent is of its images, at most
+    0.955); `follow`, how far confused classes' codewords move together (0 leaves them); `feature_dropout`; `power` of
+    the features; `weight_decay`. Paper preset: `sigma` and `eta` of the stop reward (eta is half the codebook's radius
+    unless given), `flips` (1, or 2 for pairs too), `guided` exploration, `double` Q-learning, `huber` loss,
+    `target_every` updates. `device`: `auto`, `cpu` or `cuda`. `hold_out`: share of the images to keep out of learning.
+    `log_dir`: TensorBoard scalars of every epoch go here, with the mAP of the images held out. `random_state`: seed.
     """
 
     supervised: ClassVar[bool] = True
@@ -81,7 +81,7 @@ class DRLH(Hasher):
         max_steps: int | None = None,
         start: str = "image",
         n_branches: int = 4,
-        top: float = 0.955,
+        top: float | str = "auto",
         follow: float = 0.4,
         feature_dropout: float | None = None,
         power: float = 0.5,
@@ -176,6 +176,8 @@ class DRLH(Hasher):
         """The agent as it is now becomes the model."""
         arrays = module_arrays(run.policy_network, _WEIGHTS)
         self.weights_ = {name.removeprefix(f"{_WEIGHTS}."): array for name, array in arrays.items()}
+        if isinstance(run, default_learning.WalkLearner):
+            self.kappa_ = run.score.kappa
         self.embedding_ = run.embedding.cpu().numpy().astype(np.int8)
 
     def _learn(self, run: Run, fingerprint: str, probe: Probe | None, progress: Progress) -> None:
@@ -201,10 +203,9 @@ class DRLH(Hasher):
         book = make_codebook(n_classes, self.n_bits, kind=self._value("codebook"), random_state=seed)
         embedding = torch.from_numpy(book.signs).to(seen)
         weights = (torch.nn.functional.one_hot(labels, n_classes) if labels.ndim == 1 else labels).to(seen)
+        top = MOST_STATED if self.top == "auto" else float(self.top)
         # No code can state several labels each with probability `top`: they share it.
-        share = float((1 / weights.sum(dim=1).clamp(min=1)).mean())
-        self.kappa_ = sharpness(self.n_bits, n_classes, max(self.top * share, 1.01 / n_classes))
-        score = Score(embedding, self.kappa_)
+        score = Score(embedding, sharpness(self.n_bits, n_classes, max(top * share_of(weights), 1.01 / n_classes)))
         self.multilabel_ = labels.ndim == 2
         sizes = sizes_for(*seen.shape)
         sizes |= {name: getattr(self, name) for name in sizes if getattr(self, name) is not None}
@@ -215,7 +216,7 @@ class DRLH(Hasher):
         rules = default_learning.Rules(
             n_epochs=self._n_epochs(len(seen)), gamma=self._value("gamma"), batch=sizes["batch"], n_ahead=8,
             target_rate=0.99, learning_rate=sizes["learning_rate"], weight_decay=sizes["weight_decay"],
-            follow=self.follow, spread=0.9, max_steps=self._max_steps(),
+            follow=self.follow, spread=0.9, max_steps=self._max_steps(), top=top if self.top == "auto" else None,
         )  # fmt: skip
         start = start_signs(seen, torch.from_numpy(self.projection_).to(seen.device)).to(seen)
         return default_learning.WalkLearner(network, score, seen, weights, start, rules, seed)

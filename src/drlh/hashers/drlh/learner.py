@@ -21,10 +21,11 @@ from drlh.hashers.drlh.embedding import agreement_target, move_codewords
 from drlh.hashers.drlh.environment import random_signs
 from drlh.hashers.drlh.epochs import EpochReport, distance_to_own, epoch_streams
 from drlh.hashers.drlh.network import WalkNetwork, flip_values
-from drlh.hashers.drlh.score import Score
+from drlh.hashers.drlh.score import Score, certainty_of, share_of, sharpness
 from drlh.hashers.drlh.walking import walk
 
 _GROWTH = 0.01  # how fast the running mean of confusions follows
+_AN_EPOCH = 1 / 40  # how fast that of certainty follows: what was doubtful epochs ago no longer counts
 _RANDOM_STATES = 0.2  # share of states drawn anywhere on the cube
 
 
@@ -42,6 +43,7 @@ class Rules:
     follow: float  # how far confused classes' codewords move together; 0 leaves the codebook alone
     spread: float
     max_steps: int
+    top: float | None = None  # the most a code may state for its class; None leaves the score as it is
 
 
 class WalkLearner:
@@ -63,6 +65,7 @@ class WalkLearner:
         self.optimizer = torch.optim.AdamW(network.parameters(), weight_decay=rules.weight_decay)
         self.states = start.clone()
         self.confusion = 0.1 * torch.eye(weights.shape[1], device=features.device)
+        self.certainty = 0.0
         self.n_updates = 0
 
     @property
@@ -83,6 +86,8 @@ class WalkLearner:
         with epoch_streams(self.seed, epoch, self.features.device) as (rng, generator):
             if self.rules.follow and epoch == self.rules.n_epochs // 2:
                 self._follow_confusions(rng)
+            if self.rules.top is not None and self.n_updates and epoch >= self.rules.n_epochs // 2:
+                self._sharpen(self.rules.top)
             order = torch.from_numpy(rng.permutation(len(self.features))).to(self.features.device)
             rows_of = torch.split(order, self.rules.batch)
             loss = float(np.mean([self._update(rows, generator) for rows in rows_of]))
@@ -97,6 +102,16 @@ class WalkLearner:
         embedding = torch.from_numpy(moved).to(self.score.embedding)
         self.score = Score(embedding, self.score.kappa)
         self.states = self.start.clone()
+
+    def _sharpen(self, top: float) -> None:
+        """A code on its codeword states its class as surely as the agent knows one, and never above `top`.
+
+        With a sharper score a doubtful image stays so far from all codewords that nothing finds it.
+        """
+        share = share_of(self.weights)
+        stated = min(top, math.sqrt(self.certainty / share)) * share
+        n_bits = self.start.shape[1]
+        self.score = Score(self.embedding, sharpness(n_bits, self.n_classes, max(stated, 1.01 / self.n_classes)))
 
     def _update(self, rows: Tensor, generator: torch.Generator) -> float:
         """One step of the optimiser on the states of some images; returns the loss."""
@@ -163,6 +178,7 @@ class WalkLearner:
             slow.lerp_(fast, 1 - stays)
         flat = by_branch.flatten(0, 1)
         self.confusion.lerp_(flat.T @ flat / len(flat), _GROWTH)
+        self.certainty += max(_AN_EPOCH, 1 / self.n_updates) * (certainty_of(flat) - self.certainty)
 
     def epsilon_of(self, epoch: int) -> float:
         """1 at first, 0.1 from six tenths of the epochs on, as the paper's 15 of 25."""
@@ -195,6 +211,8 @@ class WalkLearner:
             "confusion": self.confusion,
             "embedding": self.score.embedding,
             "n_updates": torch.tensor(self.n_updates),
+            "certainty": torch.tensor(self.certainty, dtype=torch.float64),
+            "kappa": torch.tensor(self.score.kappa, dtype=torch.float64),
         }
         parts = module_arrays(self.network, "network") | module_arrays(self.target, "target")
         return parts | optimizer_arrays(self.optimizer) | {name: value.cpu().numpy() for name, value in own.items()}
@@ -205,5 +223,6 @@ class WalkLearner:
         load_optimizer(self.optimizer, arrays)
         self.states = torch.from_numpy(arrays["states"]).to(self.start)
         self.confusion = torch.from_numpy(arrays["confusion"]).to(self.confusion)
-        self.score = Score(torch.from_numpy(arrays["embedding"]).to(self.start), self.score.kappa)
+        self.score = Score(torch.from_numpy(arrays["embedding"]).to(self.start), float(arrays["kappa"]))
+        self.certainty = float(arrays["certainty"])
         self.n_updates = int(arrays["n_updates"])

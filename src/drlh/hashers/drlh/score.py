@@ -25,6 +25,19 @@ def sharpness(n_bits: int, n_classes: int, top: float) -> float:
     return math.log((n_classes - 1) * top / (1 - top)) / (n_bits * spread)
 
 
+def share_of(weights: Tensor) -> float:
+    """Mean of 1 / (number of labels), for label weights (n, C): no code can state several labels each fully."""
+    return float((1 / weights.sum(dim=1).clamp(min=1)).mean())
+
+
+def certainty_of(likely: Tensor) -> float:
+    """Mean of |p|^2 for label weights (n, C), each row made to sum to 1: the chance that two draws from p agree.
+
+    An agent that knows every label reaches 1, or `share_of` the labels where there are several.
+    """
+    return float((likely.square().sum(dim=1) / likely.sum(dim=1).square()).mean())
+
+
 @dataclass(frozen=True)
 class Score:
     """`embedding` (C, b) signs, one codeword for each class; floats, as the arithmetic wants them."""
