@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from drlh.errors import UserError
 from drlh.files import digest
 from drlh.hashers.base import Features, Hasher
-from drlh.hashers.drlh.checkpoint import Arrays, load_checkpoint, save_checkpoint
+from drlh.hashers.checkpoint import Arrays, load_checkpoint, save_checkpoint
 from drlh.progress import Progress, quiet
 
 Check = tuple[str, Callable[[Any], bool], str]  # a parameter, whether a value of it will do, what is wanted

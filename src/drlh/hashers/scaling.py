@@ -14,5 +14,5 @@ def powered(features: Features, power: float) -> Features:
 
 def column_scale(features: Features) -> tuple[Features, Features]:
     """(mean, scale) of each column; a column that hardly varies is not blown up to the size of the others."""
-    floor = 0.01 * np.sqrt(features.var(axis=0).mean()) + 1e-8
-    return features.mean(axis=0), features.std(axis=0) + floor
+    floor = 0.01 * np.sqrt(features.var(axis=0).mean())
+    return features.mean(axis=0), features.std(axis=0) + floor + 1e-8

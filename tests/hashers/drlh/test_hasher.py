@@ -18,7 +18,7 @@ from drlh.errors import UserError
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.files import digest
 from drlh.hashers.base import Hasher, save_hasher
-from drlh.hashers.drlh.checkpoint import FILE
+from drlh.hashers.checkpoint import FILE
 from drlh.hashers.drlh.hasher import DRLH
 from drlh.hashers.lsh import LSH
 from drlh.hashers.methods import load_hasher

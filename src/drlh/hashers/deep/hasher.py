@@ -17,8 +17,8 @@ from drlh.hashers.deep.loop import Rules, Training, outputs_of
 from drlh.hashers.deep.networks import Head
 from drlh.hashers.deep.objective import Objective, Task
 from drlh.hashers.drlh.presets import epochs_for, sizes_for
-from drlh.hashers.drlh.probe import hold_out
 from drlh.hashers.epochs import Check, EpochHasher, is_count, is_whole
+from drlh.hashers.probe import hold_out
 from drlh.hashers.scaling import column_scale, powered
 from drlh.progress import Progress
 

@@ -1,10 +1,7 @@
-"""What the two learners share: an epoch's randomness and its report."""
+"""What the two learners tell of an epoch."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -32,17 +29,3 @@ def distance_to_own(signs: Tensor, embedding: Tensor, labels: Tensor) -> Tensor:
     # An image without a label has no codeword of its own: it counts as on the spot.
     nearest = distances.masked_fill(labels == 0, torch.inf).amin(dim=1)
     return torch.where(torch.isinf(nearest), 0.0, nearest)
-
-
-@contextmanager
-def epoch_streams(seed: int, epoch: int, device: torch.device) -> Iterator[tuple[np.random.Generator, torch.Generator]]:
-    """Random numbers that depend on (seed, epoch) alone, so that a run can be taken up at any epoch.
-
-    Dropout draws from torch's own stream: it is seeded inside and given back to the caller as it was.
-    """
-    rng = np.random.default_rng([seed, epoch])
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(int(rng.integers(2**62)))
-        generator = torch.Generator(device)
-        generator.manual_seed(int(rng.integers(2**62)))
-        yield rng, generator

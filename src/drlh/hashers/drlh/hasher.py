@@ -1,8 +1,7 @@
 """DRLH as a hasher: presets, fitting with checkpoints, encoding, and the walk of one image."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -11,28 +10,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from drlh.codes import Codes
 from drlh.errors import UserError
-from drlh.files import digest
-from drlh.hashers.base import Features, Hasher, RandomState
+from drlh.hashers.base import Features, RandomState
+from drlh.hashers.checkpoint import Arrays, load_module, module_arrays
 from drlh.hashers.drlh import learner as default_learning
 from drlh.hashers.drlh import learning as paper_learning
-from drlh.hashers.drlh.checkpoint import Arrays, load_checkpoint, load_module, module_arrays, save_checkpoint
 from drlh.hashers.drlh.codebook import make_codebook
 from drlh.hashers.drlh.environment import ActionSet, one_bit_actions, two_bit_actions
 from drlh.hashers.drlh.network import WalkNetwork
 from drlh.hashers.drlh.paper_network import PaperNetwork
 from drlh.hashers.drlh.policies import PaperPolicy, Trace, WalkPolicy, start_signs
 from drlh.hashers.drlh.presets import MOST_STATED, PRESETS, checks, epochs_for, sizes_for
-from drlh.hashers.drlh.probe import Probe, hold_out
 from drlh.hashers.drlh.rewards import PaperReward, check_labels
 from drlh.hashers.drlh.scalars import scalar_writer
 from drlh.hashers.drlh.score import Score, share_of, sharpness
-from drlh.progress import Progress, quiet
+from drlh.hashers.epochs import EpochHasher
+from drlh.hashers.probe import Probe, hold_out
+from drlh.hashers.scaling import column_scale, powered
+from drlh.progress import Progress
 
 _WEIGHTS = "weights"
 Run = default_learning.WalkLearner | paper_learning.Learner
 
 
-class DRLH(Hasher):
+class DRLH(EpochHasher):
     """Deep reinforcement learning with label embedding reward.
 
     **Idea.** A code is a vertex of the binary cube. Starting somewhere, an agent flips one bit at a time until it
@@ -127,21 +127,6 @@ class DRLH(Hasher):
         self.log_dir = log_dir
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        progress: Progress = quiet,
-        resume_from: str | Path | None = None,
-    ) -> Self:
-        """Learns. With `resume_from` a directory, every epoch is kept there and a broken run goes on from it."""
-        self._resume_from = resume_from
-        try:
-            return super().fit(X, y, progress=progress)
-        finally:
-            del self._resume_from
-
     def walk(self, x: ArrayLike) -> Trace:
         """The path of one image with features `(n_features,)`: codes, actions, Q-values, distances to codewords."""
         check_is_fitted(self)
@@ -157,10 +142,7 @@ class DRLH(Hasher):
         self._check_parameters(len(self.classes_))
         seed = int(rng.integers(2**31))
         features, labels, probe = hold_out(features, labels, self.hold_out, rng)
-        powered = self._powered(features)
-        self.mean_ = powered.mean(axis=0)
-        # A feature that hardly varies is not blown up to the size of the others.
-        self.scale_ = powered.std(axis=0) + 0.01 * np.sqrt(powered.var(axis=0).mean()) + 1e-8
+        self.mean_, self.scale_ = column_scale(self._powered(features))
         direction = np.random.default_rng(seed).standard_normal((features.shape[1], self.n_bits))
         direction *= self.start == "image"  # projected on nothing, every image begins at the same code
         self.projection_ = (direction / np.sqrt(features.shape[1])).astype(np.float32)
@@ -182,21 +164,13 @@ class DRLH(Hasher):
 
     def _learn(self, run: Run, fingerprint: str, probe: Probe | None, progress: Progress) -> None:
         """The epochs, from the checkpoint on."""
-        directory, n_epochs = self._resume_from, self._n_epochs(len(run.features))
-        done, arrays = load_checkpoint(directory, fingerprint) if directory else (0, {})
-        if arrays:
-            run.load_arrays(arrays)
         with scalar_writer(self.log_dir) as tell:
-            for epoch in range(done, n_epochs):
-                progress(epoch, n_epochs, "DRLH epochs")
+            for epoch in self._epochs(run, self._n_epochs(len(run.features)), fingerprint, progress):
                 report = run.run_epoch(epoch)
                 if probe and self.log_dir:
                     self._keep(run)
                     report = replace(report, probe_map=probe.score(self._encode))
                 tell(report)
-                if directory:
-                    save_checkpoint(directory, epoch + 1, fingerprint, run.arrays())
-        progress(n_epochs, n_epochs, "DRLH epochs")
 
     def _default_run(self, seen: torch.Tensor, labels: torch.Tensor, seed: int) -> default_learning.WalkLearner:
         n_classes = len(self.classes_)
@@ -244,7 +218,7 @@ class DRLH(Hasher):
             return self._restored_policy()
 
     def _restored_policy(self) -> WalkPolicy | PaperPolicy:
-        device = _device(self.device)
+        device = self._torch_device()
         projection = torch.from_numpy(self.projection_).to(device)
         n_features, n_classes = len(self.mean_), len(self.embedding_)
         arrays: Arrays = {f"{_WEIGHTS}.{name}": array for name, array in self.weights_.items()}
@@ -268,8 +242,8 @@ class DRLH(Hasher):
 
     def _seen(self, features: Features) -> torch.Tensor:
         """Features as the network sees them."""
-        powered = self._powered(features)
-        return torch.from_numpy(((powered - self.mean_) / self.scale_).astype(np.float32)).to(_device(self.device))
+        seen = (self._powered(features) - self.mean_) / self.scale_
+        return torch.from_numpy(seen.astype(np.float32)).to(self._torch_device())
 
     def _value(self, name: str) -> Any:
         """A parameter, or the preset's value where it is None."""
@@ -278,9 +252,7 @@ class DRLH(Hasher):
 
     def _powered(self, features: Features) -> Features:
         """Large values pressed together; the paper presses nothing."""
-        if self.preset == "paper" or self.power == 1:
-            return features
-        return np.asarray(np.sign(features) * np.abs(features) ** self.power)
+        return powered(features, 1.0 if self.preset == "paper" else self.power)
 
     def _n_epochs(self, n_images: int) -> int:
         return int(self._value("n_epochs") or epochs_for(n_images))
@@ -294,29 +266,6 @@ class DRLH(Hasher):
     def _check_parameters(self, n_classes: int) -> None:
         if self.preset not in PRESETS:
             raise UserError(f"preset of DRLH must be one of {', '.join(PRESETS)}: got {self.preset!r}")
-        for name, holds, wanted in checks(n_classes):
-            value = self._value(name) if name in PRESETS["default"] else getattr(self, name)
-            try:
-                right = holds(value)
-            except (TypeError, ValueError):  # not even a number
-                right = False
-            if not right:
-                raise UserError(f"{name} of DRLH must be {wanted}: got {value!r}")
-
-    def _fingerprint(self, features: Features, labels: NDArray[Any], seed: int) -> str:
-        parameters = {name: value for name, value in self.get_params().items() if name not in ("log_dir", "device")}
-        # An array's own text leaves out the middle of a large one.
-        texts = [(name, str(np.asarray(value).tolist())) for name, value in sorted(parameters.items())]
-        return digest(features, labels, str(seed), str(texts))
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise UserError(f"device of DRLH must be auto, cpu or cuda: got {name!r}") from error
-    if device.type != "cpu" and not (device.type == "cuda" and torch.cuda.is_available()):
-        raise UserError(f"device of DRLH must be one that torch finds here: got {name!r}; take auto or cpu")
-    return device
+        self._check(
+            checks(n_classes), lambda name: self._value(name) if name in PRESETS["default"] else getattr(self, name)
+        )

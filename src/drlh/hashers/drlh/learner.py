@@ -16,13 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from drlh.hashers.drlh.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
+from drlh.hashers.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
 from drlh.hashers.drlh.embedding import agreement_target, move_codewords
 from drlh.hashers.drlh.environment import random_signs
-from drlh.hashers.drlh.epochs import EpochReport, distance_to_own, epoch_streams
+from drlh.hashers.drlh.epochs import EpochReport, distance_to_own
 from drlh.hashers.drlh.network import WalkNetwork, flip_values
 from drlh.hashers.drlh.score import Score, certainty_of, share_of, sharpness
 from drlh.hashers.drlh.walking import walk
+from drlh.hashers.epochs import epoch_streams, one_cycle
 
 _GROWTH = 0.01  # how fast the running mean of confusions follows
 _AN_EPOCH = 1 / 40  # how fast that of certainty follows: what was doubtful epochs ago no longer counts
@@ -164,12 +165,9 @@ class WalkLearner:
         return torch.nn.functional.mse_loss(ahead, wanted)
 
     def _learning_rate(self) -> float:
-        """Up from a 25th over the first tenth, then down to nothing, both along half a cosine."""
         n_batches = math.ceil(len(self.features) / self.rules.batch)
         done = self.n_updates / max(1, self.rules.n_epochs * n_batches - 1)
-        if done < 0.1:
-            return self.rules.learning_rate * (0.04 + 0.96 * (1 - math.cos(math.pi * done / 0.1)) / 2)
-        return self.rules.learning_rate * (1 + math.cos(math.pi * (done - 0.1) / 0.9)) / 2
+        return self.rules.learning_rate * one_cycle(done)
 
     @torch.no_grad()
     def _move_target(self, by_branch: Tensor) -> None:

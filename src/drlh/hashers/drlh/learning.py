@@ -11,12 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from drlh.hashers.drlh.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
+from drlh.hashers.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
 from drlh.hashers.drlh.environment import State, random_signs, start_state, step
-from drlh.hashers.drlh.epochs import EpochReport, distance_to_own, epoch_streams
+from drlh.hashers.drlh.epochs import EpochReport, distance_to_own
 from drlh.hashers.drlh.paper_network import PaperNetwork
 from drlh.hashers.drlh.replay import ReplayMemory, Steps
 from drlh.hashers.drlh.rewards import Reward, guided_actions
+from drlh.hashers.epochs import epoch_streams
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
 """The presets, what a parameter may be, and the values that follow from the size of the data."""
 
 import math
-from collections.abc import Callable
-from numbers import Integral
 from typing import Any
 
 import numpy as np
+
+from drlh.hashers.epochs import Check, is_count
 
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {
@@ -20,34 +20,28 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 MOST_STATED = 0.955  # a surer statement leaves too few codes between two codewords (CIFAR-10, VOC)
 
-Check = tuple[str, Callable[[Any], bool], str]  # a parameter, whether a value of it will do, what is wanted
-
 
 def checks(n_classes: int) -> list[Check]:
     """For every parameter with a range."""
     return [
-        ("n_epochs", lambda value: value is None or _counts(value), "a whole number of at least 1"),
+        ("n_epochs", lambda value: value is None or is_count(value), "a whole number of at least 1"),
         ("gamma", lambda value: 0 <= value < 1, "at least 0 and below 1"),
-        ("hidden", lambda value: value is None or _counts(value), "a whole number of at least 1"),
+        ("hidden", lambda value: value is None or is_count(value), "a whole number of at least 1"),
         ("dropout", lambda value: value is None or 0 <= value < 1, "at least 0 and below 1"),
         ("learning_rate", lambda value: value is None or value > 0, "above 0"),
-        ("batch", lambda value: value is None or _counts(value), "a whole number of at least 1"),
-        ("max_steps", lambda value: value is None or _counts(value), "a whole number of at least 1"),
+        ("batch", lambda value: value is None or is_count(value), "a whole number of at least 1"),
+        ("max_steps", lambda value: value is None or is_count(value), "a whole number of at least 1"),
         ("feature_dropout", lambda value: value is None or 0 <= value < 1, "at least 0 and below 1"),
-        ("n_branches", _counts, "a whole number of at least 1"),
+        ("n_branches", is_count, "a whole number of at least 1"),
         ("top", lambda value: _stated(value, n_classes), f"auto, or between 1 / {n_classes} classes and 1"),
         ("follow", lambda value: value >= 0, "at least 0"),
         ("weight_decay", lambda value: value is None or value >= 0, "at least 0"),
-        ("target_every", lambda value: value == 0 or _counts(value), "a whole number of at least 0"),
+        ("target_every", lambda value: value == 0 or is_count(value), "a whole number of at least 0"),
         ("start", lambda value: value in ("image", "fixed"), "image or fixed"),
         ("flips", lambda value: value in (1, 2), "1 or 2"),
         ("hold_out", lambda value: 0 <= value < 1, "at least 0 and below 1"),
         ("power", lambda value: 0 < value <= 1, "above 0 and at most 1"),
     ]
-
-
-def _counts(value: Any) -> bool:
-    return isinstance(value, Integral) and int(value) >= 1
 
 
 def _stated(value: Any, n_classes: int) -> bool:

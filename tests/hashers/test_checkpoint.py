@@ -7,7 +7,7 @@ from safetensors.numpy import save_file
 from torch import nn
 
 from drlh.errors import UserError
-from drlh.hashers.drlh.checkpoint import (
+from drlh.hashers.checkpoint import (
     FILE,
     load_checkpoint,
     load_module,

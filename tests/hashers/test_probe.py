@@ -6,7 +6,7 @@ from drlh.errors import UserError
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.drlh.epochs import distance_to_own
 from drlh.hashers.drlh.hasher import DRLH
-from drlh.hashers.drlh.probe import hold_out
+from drlh.hashers.probe import hold_out
 
 
 def rows(n: int) -> tuple[np.ndarray, np.ndarray]:
