@@ -26,13 +26,13 @@ class LFH(Hasher):
     the stochastic version, which in each round looks at the similarities to a sample of the images ("columns") and
     moves all the others.
 
-    **Differences.** (1) The ridge is 0.5 for each image on features of variance 1, where the authors' program has 1
-    for all images together and each feature: too little to keep the regression from learning 5,000 images of 512
-    features by heart. (2) At least 100 columns a round instead of `n_bits`: among 12 columns some of ten classes are
-    missing. (3) The vectors start at random instead of at the principal components, so that any number of bits
-    will do. (4) A bit's threshold is where as many training images lie above it as have the bit in their codes,
-    instead of at the mean. (5) The regression is to the signs; the authors' program regresses to the vectors.
-    All five were chosen on a hold-out of training images.
+    **Differences.** (1) The ridge is 0.5 for each image on features of variance 1, where the authors' program has
+    1 / n_features: too little to keep the regression from learning 5,000 images of 512 features by heart. (2) At
+    least 100 columns a round instead of `n_bits`: among 12 columns some of ten classes are missing. (3) The vectors
+    start at random instead of at the principal components, so that any number of bits will do. (4) A bit's
+    threshold is where as many training images lie above it as have the bit in their codes, instead of at the mean.
+    (5) The regression is to the signs; the authors' program regresses to the vectors. All five were chosen on a
+    hold-out of training images.
 
     **Parameters.** `n_bits`: length of the code. `n_iterations`: rounds. `n_columns`: images sampled in each round
     (None: 100, or twice `n_bits` if that is more; at most half of the images). `beta`: `beta / n_bits` is the prior

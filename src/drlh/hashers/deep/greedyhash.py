@@ -19,7 +19,7 @@ class GreedyHash(DeepHasher):
     **Reference.** S. Su, C. Zhang, K. Han, Y. Tian, Greedy hash: towards fast optimization for accurate hash coding in
     CNN, NeurIPS 2018, equations (8) and (9).
 
-    **Differences.** Several labels: a logistic loss for each label, which the paper does not treat. Optimiser and
+    **Differences.** Several labels: a logistic loss for each label and a bias, which the paper does not treat. Optimiser and
     schedule are those of all deep methods here; the paper fine-tunes AlexNet by SGD.
 
     **Parameters.** `n_bits`: length of the code. `alpha`: weight of the penalty (the paper's 0.1). The rest:
@@ -43,7 +43,8 @@ class SignClassifier(Objective):
     def __init__(self, task: Task, alpha: float) -> None:
         super().__init__()
         self.alpha, self.multilabel = alpha, task.multilabel
-        self.classifier = nn.Linear(task.n_bits, task.n_classes, bias=False)
+        # The paper's classifier has no bias; of several labels most are absent, which only a bias can say.
+        self.classifier = nn.Linear(task.n_bits, task.n_classes, bias=task.multilabel)
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         penalty = (outputs.abs() - 1).abs().pow(3).mean()

@@ -36,23 +36,26 @@ def make_blocks(labels: NDArray[Any], pairs: Pairs) -> list[Block]:
     Rows without a label make one more block.
     """
     if labels.ndim == 1:
-        members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+        members = [labels == label for label in np.unique(labels)]
     else:
-        members = [np.flatnonzero(column) for column in labels.T] + [np.flatnonzero(~labels.any(axis=1))]
-    return [_block(rows, pairs, len(labels)) for rows in members if len(rows)]
+        members = [*labels.T.astype(bool), ~labels.any(axis=1)]
+    return [_block(inside, pairs) for inside in members if inside.any()]
 
 
-def _block(rows: Rows, pairs: Pairs, n: int) -> Block:
-    place = np.full(n, -1, np.int64)
-    place[rows] = np.arange(len(rows))
-    first, second = place[pairs.first], place[pairs.second]
-    inner = np.flatnonzero((first >= 0) & (second >= 0))
-    left = np.flatnonzero((first >= 0) & (second < 0))
-    right = np.flatnonzero((first < 0) & (second >= 0))
+def _block(inside: NDArray[np.bool_], pairs: Pairs) -> Block:
+    rows = _numbers(inside)
+    place = np.cumsum(inside, dtype=np.int32) - 1
+    first, second = inside[pairs.first], inside[pairs.second]
+    inner, left, right = _numbers(first & second), _numbers(first & ~second), _numbers(~first & second)
     return Block(
-        rows, inner, (first[inner], second[inner]), np.concatenate([left, right]),
-        np.concatenate([first[left], second[right]]), np.concatenate([pairs.second[left], pairs.first[right]]),
+        rows, inner, (place[pairs.first[inner]], place[pairs.second[inner]]), np.concatenate([left, right]),
+        place[np.concatenate([pairs.first[left], pairs.second[right]])],
+        np.concatenate([pairs.second[left], pairs.first[right]]),
     )  # fmt: skip
+
+
+def _numbers(chosen: NDArray[np.bool_]) -> Rows:
+    return np.flatnonzero(chosen).astype(np.int32)
 
 
 def infer_bit(

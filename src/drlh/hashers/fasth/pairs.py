@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Rows = NDArray[np.int64]
+Rows = NDArray[np.int32]  # millions of them: four bytes are enough
+Keys = NDArray[np.int64]
 Weights = NDArray[np.int64]
 
 
@@ -26,7 +27,7 @@ def draw_pairs(labels: NDArray[Any], n_each: int, rng: np.random.Generator) -> P
     """
     kinds, groups = _groups(labels)
     n = len(groups)
-    keys: dict[bool, list[Rows]] = {True: [], False: []}
+    keys: dict[bool, list[Keys]] = {True: [], False: []}
     for group, kind in enumerate(kinds):
         rows = np.flatnonzero(groups == group)
         related = (kinds @ kind > 0)[groups]
@@ -34,10 +35,11 @@ def draw_pairs(labels: NDArray[Any], n_each: int, rng: np.random.Generator) -> P
             keys[similar].append(_draw(rows, np.flatnonzero(related == similar), n_each, n, rng))
     chosen = {similar: np.unique(np.concatenate(parts)) for similar, parts in keys.items()}
     key = np.concatenate([chosen[True], chosen[False]])
-    return Pairs(key // n, key % n, np.arange(len(key)) < len(chosen[True]))
+    first, second = (key // n).astype(np.int32), (key % n).astype(np.int32)
+    return Pairs(first, second, np.arange(len(key)) < len(chosen[True]))
 
 
-def _groups(labels: NDArray[Any]) -> tuple[NDArray[np.float32], Rows]:
+def _groups(labels: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
     """Rows with equal labels as one group: the groups' labels as multi-hot, and the group of each row."""
     if labels.ndim == 1:
         kinds, groups = np.unique(labels, return_inverse=True)
@@ -46,7 +48,7 @@ def _groups(labels: NDArray[Any]) -> tuple[NDArray[np.float32], Rows]:
     return kinds.astype(np.float32), groups.ravel()
 
 
-def _draw(rows: Rows, pool: Rows, n_each: int, n: int, rng: np.random.Generator) -> Rows:
+def _draw(rows: NDArray[np.intp], pool: NDArray[np.intp], n_each: int, n: int, rng: np.random.Generator) -> Keys:
     """Pairs of `rows` with members of `pool`, as numbers `smaller * n + larger`."""
     if len(pool) <= n_each:
         partners = np.broadcast_to(pool, (len(rows), len(pool)))
