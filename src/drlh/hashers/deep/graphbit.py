@@ -37,8 +37,9 @@ class GraphBit(DeepHasher):
     they are judged. The policy walks on the same images at every step, each step an episode, may only add an edge
     between bits that have none, learns at a larger rate for its fewer steps, and the best graph on its way is kept, not
     the last. Thresholds are means over the training images; the authors take those of the set that is encoded.
-    Optimiser and schedule of the network are those of all deep methods here, but with ten epochs and five times the
-    rate, chosen on a split of CIFAR-10 for development: nothing in the loss keeps bits from becoming the same.
+    Optimiser and schedule of the network are those of all deep methods here, but with the authors' ten epochs and five
+    times the rate, which was chosen with labels on a split of CIFAR-10 for development: nothing in the loss keeps bits
+    from becoming the same, and slower learning made them more so.
 
     **Parameters.** `n_bits`: length of the code. `alpha`: weight of the distance from 1/2 (0.2). `beta`: weight of the
     distance from the probabilities without edges (0.4). `n_steps` of the policy (6 for each bit unless given); 0 leaves

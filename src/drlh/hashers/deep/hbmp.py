@@ -30,10 +30,10 @@ class HBMP(DeepHasher):
     details as in the authors' program.
 
     **Differences.** Weights are fitted under the bound that none is negative, which the authors' program has but leaves
-    off: a negative weight would make images of one class differ where Hamming distance counts it against them. Where a
-    bit repeats or does not help, at most 100 random bits are drawn for a new one (the authors draw until one is
-    found, which with few classes never ends). The hinge loss is a mean over bits. Optimiser and schedule are those of
-    all deep methods here; the paper fine-tunes VGG-F.
+    off: plain Hamming distance would count a bit of negative weight the wrong way. A small ridge shares weight among
+    bits that say the same. Where a bit repeats or does not help, at most 100 random bits are drawn for a new one (the
+    authors draw until one is found, which with few classes never ends). The hinge loss is a mean over bits. Optimiser
+    and schedule are those of all deep methods here; the paper fine-tunes VGG-F.
 
     **Parameters.** `n_bits`: length of the code. `weighted`: whether bits have weights; if not, similarities are scaled
     to the length and every bit counts 1. The rest: `DeepHasher`.
