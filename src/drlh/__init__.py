@@ -3,22 +3,23 @@
 import importlib
 from typing import Any
 
+from drlh.hashers.methods import METHODS
+
 __version__ = "0.1.0"
 
 # Loaded on first use: `import drlh` stays quick, and the command line starts without scikit-learn and torch.
-_LAZY = {
-    "DRLH": "drlh.hashers.drlh.hasher",
-    "ITQ": "drlh.hashers.itq",
-    "LSH": "drlh.hashers.lsh",
+_LAZY = {method.class_name: f"drlh.hashers.{method.module}" for method in METHODS} | {
     "load_hasher": "drlh.hashers.methods",
     "make_hasher": "drlh.hashers.methods",
     "save_hasher": "drlh.hashers.base",
 }
-
-__all__ = ["DRLH", "ITQ", "LSH", "__version__", "load_hasher", "make_hasher", "save_hasher"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'drlh' has no attribute {name!r}")
     return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LAZY])

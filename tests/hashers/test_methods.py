@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+import drlh
 from drlh.errors import UserError
 from drlh.hashers.base import save_hasher
 from drlh.hashers.itq import ITQ
 from drlh.hashers.methods import (
     METHODS,
     REFERENCES,
+    Method,
     find_method,
+    hasher_class,
     is_reference,
     load_hasher,
     make_hasher,
@@ -79,3 +82,9 @@ def test_a_truncated_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "model").write_bytes(data[: len(data) // 2])
     with pytest.raises(UserError, match="damaged"):
         load_hasher(tmp_path / "model")
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_every_method_can_be_had_from_the_package(method: Method) -> None:
+    assert getattr(drlh, method.class_name) is hasher_class(method.name)
+    assert method.class_name in dir(drlh)
