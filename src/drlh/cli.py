@@ -34,10 +34,11 @@ DataOption = Annotated[
 ]
 DirOption = Annotated[Path | None, typer.Option("--data-dir", help="Where a named data set lies.")]
 FeaturesOption = Annotated[
-    str | None, typer.Option("--features", help="pixels, grayN, gist, lite0-2, alexnet, cnn-f, FILE.onnx, or a+b.")
+    str | None,
+    typer.Option("--features", help="pixels, grayN, gist, lite0-2, cnn-small, alexnet, cnn-f, FILE.onnx, or a+b."),
 ]
 FlipOption = Annotated[bool, typer.Option("--flip", help="Average the features of each image and its mirror image.")]
-WeightsOption = Annotated[Path | None, typer.Option(help="Weights file for alexnet or cnn-f.")]
+WeightsOption = Annotated[Path | None, typer.Option(help="Weights file for cnn-small, alexnet or cnn-f.")]
 LayerOption = Annotated[str | None, typer.Option(help="Layer of alexnet or cnn-f: fc7, fc6 or pool5.")]
 SkipOption = Annotated[bool, typer.Option("--skip-bad", help="Leave broken rows out and say how many.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
@@ -230,6 +231,46 @@ def features(
 
 
 @app.command()
+def pretrain(
+    data: DataOption,
+    backbone: Annotated[str, typer.Option(help="cnn-small, nin, alexnet or cnn-f.")] = "cnn-small",
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="The weights file (default: in the cache).")] = None,
+    data_dir: DirOption = None,
+    weights: Annotated[Path | None, typer.Option(help="Weights to begin with (default: from nothing).")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Learn from the training part of this protocol only.")] = None,
+    seed: SeedOption = 0,
+    n_query: QueryOption = None,
+    n_train: TrainOption = None,
+    recipe: Annotated[list[str] | None, typer.Option("--set", help="n_epochs, batch, learning_rate, … =VALUE.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Keep checkpoints here and go on from the last one.")] = None,
+    skip_bad: SkipOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Teach a CNN to classify, for its features or as a start for codes; test images, if any, only measure.
+
+    Example: drlh pretrain --data cifar10 --backbone cnn-small --resume checkpoints
+    """
+    from drlh.cnn.backbones import module_of
+    from drlh.features.backbones import pretrained_file
+    from drlh.stages import pretrain_backbone
+
+    path = pretrained_file(backbone) if out is None else out
+    split = {"protocol": protocol, "seed": seed, "n_query": n_query, "n_train": n_train} if protocol else None
+    with ProgressBar() as bar:
+        size = module_of(backbone).SIZE
+        dataset = _open(data, data_dir, f"pixels{size}", False, None, None, skip_bad, bar)
+        result = pretrain_backbone(
+            dataset, backbone, path, weights=weights, seed=seed, recipe=_parameters(recipe), split=split,
+            resume_from=resume, progress=bar,
+        )  # fmt: skip
+    if as_json:
+        print_json(result)
+    else:
+        tested = f", {result['test_accuracy']:.2%} of {result['n_test']:,} right" if result["n_test"] else ""
+        print(f"{path}: {backbone}, {result['n_train']:,} images in {result['seconds']} s{tested}")
+
+
+@app.command()
 def fit(
     data: DataOption,
     out: Annotated[Path, typer.Option("-o", "--out", help="The model file to write.")],
@@ -258,7 +299,8 @@ def fit(
     from drlh.stages import fit_model
 
     with ProgressBar() as bar:
-        dataset = _open(data, data_dir, features, flip, weights, layer, skip_bad, bar)
+        chosen = _parameters(parameters)
+        dataset = _open(data, data_dir, features, flip, weights, layer, skip_bad, bar, chosen.get("backbone"))
         split = {"protocol": protocol, "seed": seed, "n_query": n_query, "n_train": n_train} if protocol else None
         result = fit_model(
             dataset,
@@ -266,7 +308,7 @@ def fit(
             bits,
             out,
             seed=seed,
-            parameters=_parameters(parameters),
+            parameters=chosen,
             split=split,
             resume_from=resume,
             progress=bar,
@@ -414,10 +456,11 @@ def bench(
     from drlh.evaluate.bench import Bench, cells_of
     from drlh.evaluate.protocols import get_protocol
 
-    cells = cells_of(_words(methods), _numbers(bits, "--bits"), _numbers(seeds, "--seeds"), _parameters(parameters))
+    chosen = _parameters(parameters)
+    cells = cells_of(_words(methods), _numbers(bits, "--bits"), _numbers(seeds, "--seeds"), chosen)
     rule = get_protocol(protocol)
     with ProgressBar() as bar:
-        dataset = _open(data, data_dir, features, flip, weights, layer, skip_bad, bar)
+        dataset = _open(data, data_dir, features, flip, weights, layer, skip_bad, bar, chosen.get("backbone"))
         found = list(Bench(dataset, rule, n_query, n_train, records).run(cells, bar))
     if as_json:
         print_json(found)
@@ -454,12 +497,17 @@ def _open(
     layer: str | None,
     skip_bad: bool,
     bar: ProgressBar,
+    backbone: str | None = None,
 ) -> "DataSet":
-    """A data set with features: its own, or those the options name."""
+    """A data set with features: its own, those the options name, or the pixels a backbone takes."""
     from drlh.data import load
     from drlh.features import make_extractor, with_features
 
     dataset = load(data, directory=directory, skip_bad=skip_bad)
+    if features is None and dataset.features is None and backbone is not None:
+        from drlh.cnn.backbones import module_of
+
+        features = f"pixels{module_of(backbone).SIZE}"
     if features is None and dataset.features is None:
         features = "gray8" if data == "digits" else "lite0"
         say(f"{data} holds images: taking --features {features}")

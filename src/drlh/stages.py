@@ -60,6 +60,53 @@ def fit_model(
     return {"model": str(path), "method": name, "bits": n_bits, "n_train": len(dataset), "fit_seconds": seconds}
 
 
+def pretrain_backbone(
+    dataset: DataSet,
+    backbone: str,
+    path: str | Path,
+    *,
+    weights: str | Path | None = None,
+    seed: int = 0,
+    recipe: dict[str, Any] | None = None,
+    split: dict[str, Any] | None = None,
+    resume_from: str | Path | None = None,
+    progress: Progress = quiet,
+) -> dict[str, Any]:
+    """Teaches a backbone to classify rows of pixels and writes its weights; test rows or queries only measure it."""
+    from drlh.cnn.backbones import save_cnn
+    from drlh.hashers.deep.pretrain import accuracy, pretrain
+
+    if split:
+        rule = get_protocol(split["protocol"])
+        rows = rule.split(dataset.labels, dataset.test, split["seed"], split["n_query"], split["n_train"])
+        train, test = rows.train, rows.query
+    else:
+        held = np.zeros(len(dataset), np.bool_) if dataset.test is None else dataset.test
+        train, test = np.flatnonzero(~held), np.flatnonzero(held)
+    pixels, labels = _features(dataset), dataset.labels
+    start = time.perf_counter()
+    network = pretrain(
+        pixels[train], labels[train], len(dataset.classes), backbone, weights=weights, seed=seed,
+        resume_from=resume_from, progress=progress, **(recipe or {}),
+    )  # fmt: skip
+    result: dict[str, Any] = {
+        "file": str(path),
+        "backbone": backbone,
+        "data": dataset.name,
+        "split": split,
+        "seed": seed,
+        "recipe": network.recipe,
+        "n_train": len(train),
+        "n_test": len(test),
+        "seconds": round(time.perf_counter() - start, 1),
+    }
+    if len(test):
+        result["test_accuracy"] = accuracy(network, pixels[test], labels[test])
+        result["test_accuracy_mirrored"] = accuracy(network, pixels[test], labels[test], mirrored=True)
+    save_cnn(path, network.body, result)
+    return result
+
+
 def encode_data(
     model: str | Path, dataset: DataSet, path: str | Path, *, skip_bad: bool = False, progress: Progress = quiet
 ) -> tuple[CodeSet, tuple[str, ...]]:

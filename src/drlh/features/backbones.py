@@ -9,18 +9,23 @@ from drlh.files import atomic_path, cache_directory, file_digest
 
 VERSION = 1  # of the graphs; a change in what they compute takes a new one
 LITE = ("lite0", "lite1", "lite2")
+SMALL = "cnn-small"
 FILES = {
+    SMALL: "a file of `drlh pretrain --backbone cnn-small`",
     "alexnet": "torchvision's alexnet-owt-*.pth, its arrays as .npz or .safetensors, or imagenet-caffe-alex.mat",
-    "cnn-f": "MatConvNet's imagenet-vgg-f.mat",
+    "cnn-f": "MatConvNet's imagenet-vgg-f.mat, or a file of `drlh pretrain --backbone cnn-f`",
 }
 LAYERS = ("fc7", "fc6", "pool5")
 
 
 def backbone_settings(name: str, weights: str | Path | None, layer: str | None) -> dict[str, Any]:
     """What decides the features of `name`; `weights_file` only helps to find the weights again."""
+    if name in (*LITE, SMALL) and layer is not None:
+        raise UserError(f"{name} has one layer to take features from: leave out layer={layer!r}")
+    if name == SMALL:
+        path = existing_weights(name, pretrained_file(name) if weights is None else weights, FILES[name])
+        return {"name": name, "version": VERSION, "weights": file_digest(path), "weights_file": str(path.resolve())}
     if name in LITE:
-        if layer is not None:
-            raise UserError(f"{name} has one layer to take features from: leave out layer={layer!r}")
         path = packaged_weights(name) if weights is None else existing_weights(name, weights, "its .pth")
         hint = {} if weights is None else {"weights_file": str(path.resolve())}
         return {"name": name, "version": VERSION, "weights": file_digest(path), **hint}
@@ -29,6 +34,11 @@ def backbone_settings(name: str, weights: str | Path | None, layer: str | None) 
     path = existing_weights(name, weights, FILES[name])
     facts = {"layer": layer or LAYERS[0], "weights": file_digest(path), "weights_file": str(path.resolve())}
     return {"name": name, "version": VERSION, **facts}
+
+
+def pretrained_file(name: str) -> Path:
+    """Where `drlh pretrain` leaves a backbone, and features look for it, unless another place is given."""
+    return cache_directory() / "backbones" / f"{name}.safetensors"
 
 
 def backbone_file(settings: dict[str, Any]) -> Path:
@@ -70,11 +80,15 @@ def _convert(settings: dict[str, Any], path: Path) -> bytes:
 
 
 def _build(name: str, layer: str, path: Path) -> Any:
-    from drlh.features import alexnet, efficientnet, matconvnet
+    from drlh.features import alexnet, cnn_f, cnn_small, efficientnet, matconvnet
     from drlh.features.weights import read_state
 
     if name in LITE:
         return efficientnet.build(read_state(path), efficientnet.SIZES[name])
-    if name == "cnn-f" or path.suffix == ".mat":
+    if name == SMALL:
+        return cnn_small.build(read_state(path))
+    if path.suffix == ".mat":
         return matconvnet.build(path, name, layer)
+    if name == "cnn-f":
+        return cnn_f.build(read_state(path), layer)
     return alexnet.build(read_state(path), layer)

@@ -21,12 +21,12 @@ def make_extractor(
     """The extractor called `name`.
 
     Names are `pixelsN` and `grayN` (an N × N raster; `pixels` is `pixels32`), `gist`, `lite0`, `lite1`, `lite2`,
-    `alexnet` and `cnn-f` (with their publisher's file as `weights`; `layer` is fc7, fc6 or pool5), the path of an
-    `.onnx` file (`layer` names its output), and several of these joined by `+`. `flip` takes the mean over the
-    picture and its mirror image.
+    `cnn-small` (with the file of `drlh pretrain` as `weights`, or the one it left in the cache), `alexnet` and `cnn-f`
+    (with their publisher's file as `weights`; `layer` is fc7, fc6 or pool5), the path of an `.onnx` file (`layer` names
+    its output), and several of these joined by `+`. `flip` takes the mean over the picture and its mirror image.
     """
     names = [name] if Path(name).is_file() else name.split("+")
-    networks = [part for part in names if _is_network(part)]
+    networks = [part for part in names if part in FILES] or [part for part in names if _is_network(part)]
     for value, what in ((weights, "weights"), (layer, "layer")):
         if value is not None and len(networks) != 1:
             raise UserError(f"{what} belongs to one network: {name} has {len(networks)}; leave it out")

@@ -22,15 +22,28 @@ Struct = NDArray[Any]  # (1, 1) with named fields, as MATLAB has it
 
 def build(path: Path, name: str, layer: str) -> onnx.ModelProto:
     """`pool5`, or `fc6`, `fc7` after their ReLU, of the network in `path`."""
+    layers, normalisation = _network(path, name)
+    graph = _input(normalisation)
+    for step in layers[: _end(layers, layer, path)]:
+        _add(graph, step, path)
+    return graph.model()
+
+
+def filters_of(path: Path, name: str) -> tuple[list[tuple[NDArray[Any], NDArray[Any]]], NDArray[Any]]:
+    """(weight, bias) of every layer that has them, in order, and the mean colour or picture, of pixels 0 to 255."""
+    layers, normalisation = _network(path, name)
+    filters = [_weights(step) for step in layers if _text(step, "type") == "conv"]
+    return filters, normalisation["averageImage"][0, 0].astype(np.float32)
+
+
+def _network(path: Path, name: str) -> tuple[list[Struct], Struct]:
+    """The layers, and how pictures are prepared for the first of them."""
     file = _read(path)
     layers = list(file["layers"].ravel())
     first = _weights(layers[0])[0].shape[0]
     if first != _FIRST_FILTERS[name]:
         raise UserError(f"{path} is not {name}: its first layer has {first} filters; give {FILES[name]}")
-    graph = _input(file["meta"]["normalization"][0, 0] if "meta" in file else file["normalization"])
-    for step in layers[: _end(layers, layer, path)]:
-        _add(graph, step, path)
-    return graph.model()
+    return layers, file["meta"]["normalization"][0, 0] if "meta" in file else file["normalization"]
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from drlh.progress import Progress, quiet
 Features = NDArray[np.float64]
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
-_ROWS_AT_ONCE = 8192  # transform works in blocks, so that float64 copies stay small
+_AT_ONCE = 8192, 2**25  # most rows and most values of a block of transform, so that float64 copies stay small
 
 
 class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -62,8 +62,9 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         rows = self._validated(X, dtype=(np.float64, np.float32), reset=False)
         codes = np.empty((len(rows), self.n_bits), np.uint8)
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            block = slice(start, start + _ROWS_AT_ONCE)
+        step = max(1, min(_AT_ONCE[0], _AT_ONCE[1] // rows.shape[1]))
+        for start in range(0, len(rows), step):
+            block = slice(start, start + step)
             codes[block] = self._encode(rows[block].astype(np.float64, copy=False))
         return codes
 

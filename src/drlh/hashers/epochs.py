@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from drlh.cnn.backbones import Body, begin_body
+from drlh.cnn.pictures import picture_rows
 from drlh.errors import UserError
 from drlh.files import digest
 from drlh.hashers.base import Features, Hasher
@@ -39,6 +41,9 @@ class EpochHasher(Hasher):
     """A hasher whose learning is a sequence of epochs and can be taken up again."""
 
     device: str
+    backbone: str | None
+    weights: str | Path | None
+    backbone_rate: float | None
 
     def fit(
         self,
@@ -56,17 +61,29 @@ class EpochHasher(Hasher):
             del self._resume_from
 
     def _epochs(self, run: Run, n_epochs: int, fingerprint: str, progress: Progress) -> Iterator[int]:
-        """Epochs still to be run, each kept when the caller comes back for the next."""
-        name, directory = f"{type(self).__name__} epochs", self._resume_from
-        done, arrays = load_checkpoint(directory, fingerprint) if directory else (0, {})
-        if arrays:
-            run.load_arrays(arrays)
-        for epoch in range(done, n_epochs):
-            progress(epoch, n_epochs, name)
-            yield epoch
-            if directory:
-                save_checkpoint(directory, epoch + 1, fingerprint, run.arrays())
-        progress(n_epochs, n_epochs, name)
+        name = f"{type(self).__name__} epochs"
+        return kept_epochs(run, n_epochs, self._resume_from, fingerprint, name, progress)
+
+    def _validated(self, *arrays: Any, **rules: Any) -> Any:
+        """A hasher with a backbone takes pictures too, and holds them in half the memory."""
+        if self.backbone is not None:
+            arrays = (picture_rows(arrays[0]), *arrays[1:])
+            rules["dtype"] = np.float32
+        return super()._validated(*arrays, **rules)
+
+    def _body(self, n_in: int, rows: torch.Tensor | None = None) -> Body | None:
+        """The backbone for rows of `n_in` pixels; to begin learning from `rows`, with its weights or none."""
+        if self.backbone is None:
+            if self.weights is not None:
+                raise UserError(f"weights of {type(self).__name__} belong to a backbone: name one as backbone")
+            return None
+        return Body(self.backbone, n_in) if rows is None else begin_body(self.backbone, self.weights, rows)
+
+    def _body_rate(self) -> float:
+        """Weights that have learned already move a tenth as fast as new ones."""
+        if self.backbone_rate is None:
+            return 0.1 if self.weights is not None else 1.0
+        return self.backbone_rate
 
     def _fingerprint(self, features: Features, labels: NDArray[Any], seed: int) -> str:
         """Names the data, the parameters and the seed, so that no other run takes a checkpoint up."""
@@ -98,6 +115,21 @@ class EpochHasher(Hasher):
         return device
 
 
+def kept_epochs(
+    run: Run, n_epochs: int, directory: str | Path | None, fingerprint: str, name: str, progress: Progress
+) -> Iterator[int]:
+    """Epochs still to be run, each kept in `directory` when the caller comes back for the next."""
+    done, arrays = load_checkpoint(directory, fingerprint) if directory else (0, {})
+    if arrays:
+        run.load_arrays(arrays)
+    for epoch in range(done, n_epochs):
+        progress(epoch, n_epochs, name)
+        yield epoch
+        if directory:
+            save_checkpoint(directory, epoch + 1, fingerprint, run.arrays())
+    progress(n_epochs, n_epochs, name)
+
+
 @contextmanager
 def epoch_streams(seed: int, epoch: int, device: torch.device) -> Iterator[tuple[np.random.Generator, torch.Generator]]:
     """Random numbers that depend on (seed, epoch) alone, so that a run can be taken up at any epoch.
@@ -120,3 +152,14 @@ def one_cycle(done: float) -> float:
     if done < 0.1:
         return 0.04 + 0.96 * (1 - math.cos(math.pi * done / 0.1)) / 2
     return (1 + math.cos(math.pi * (done - 0.1) / 0.9)) / 2
+
+
+def rated_groups(network: torch.nn.Module, body_rate: float) -> list[dict[str, Any]]:
+    """Parameters that learn, for an optimiser: those of a body (`Body`) at a rate of their own."""
+    groups: dict[float, list[torch.Tensor]] = {1.0: []}
+    bodies = [module for module in network.modules() if isinstance(module, Body)]
+    inside = {id(parameter) for body in bodies for parameter in body.parameters()}
+    for parameter in network.parameters():
+        if parameter.requires_grad:
+            groups.setdefault(body_rate if id(parameter) in inside else 1.0, []).append(parameter)
+    return [{"params": parameters, "rate": rate} for rate, parameters in groups.items()]

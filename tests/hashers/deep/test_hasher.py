@@ -139,3 +139,16 @@ def test_a_wrong_shared_parameter_is_one_clear_sentence(name: str, value: object
 def test_a_device_that_is_not_here_is_one_clear_sentence() -> None:
     with pytest.raises(UserError, match="device of GreedyHash must be"):
         make_hasher("greedyhash", device="abacus").fit(*blobs(60, 0))
+
+
+@every_method
+def test_it_learns_end_to_end_from_pictures(method: Method) -> None:
+    rng = np.random.default_rng(0)
+    pictures, labels = rng.integers(0, 256, (48, 32, 32, 3), dtype=np.uint8), np.arange(48) % 3
+    pictures[np.arange(48), :, :, labels] //= 4
+    fitted = make(method, 8, n_epochs=2, batch=16, backbone="cnn-small").fit(pictures, labels)
+    codes = fitted.transform(pictures)
+    rows = pictures.reshape(48, -1) / np.float32(255)
+    assert np.array_equal(fitted.transform(rows), codes)
+    if method.supervised:
+        assert mean_average_precision(codes, labels, codes, labels) > 0.6

@@ -4,6 +4,7 @@ import inspect
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, TypedDict
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from drlh.cnn.backbones import Body
 from drlh.codes import Codes, round_to_codes
 from drlh.hashers.base import Features, RandomState
 from drlh.hashers.deep.loop import Rules, Training, outputs_of
@@ -37,6 +39,9 @@ class Shared(TypedDict, total=False):
     learning_rate: float | None
     weight_decay: float | None
     power: float
+    backbone: str | None
+    weights: str | Path | None
+    backbone_rate: float | None
     hold_out: float
     patience: int
     device: str
@@ -48,6 +53,9 @@ class DeepHasher(EpochHasher):
 
     Shared parameters: `hidden` units, `dropout`, `feature_dropout`, `n_epochs`, `batch`, `learning_rate`,
     `weight_decay`: as many and as large as DRLH's for the same data unless given. `power` of the features.
+    `backbone`: a CNN (`cnn-small`, `alexnet`, `cnn-f`, `nin`) before the network, for X of square colour pictures
+    (n, s, s, 3) or rows of their pixels; `weights`: the file it begins with, from nothing where there is none;
+    `backbone_rate`: its share of the learning rate (0.1 with weights, else 1).
     `hold_out`: share of the images kept out of learning; then learning stops after `patience` epochs without a better
     mAP of theirs, and the best network is kept. `device`: `auto`, `cpu` or `cuda`. `random_state`: seed.
     """
@@ -66,6 +74,9 @@ class DeepHasher(EpochHasher):
         learning_rate: float | None = None,
         weight_decay: float | None = None,
         power: float = 0.5,
+        backbone: str | None = None,
+        weights: str | Path | None = None,
+        backbone_rate: float | None = None,
         hold_out: float = 0.0,
         patience: int = 5,
         device: str = "auto",
@@ -80,6 +91,9 @@ class DeepHasher(EpochHasher):
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.power = power
+        self.backbone = backbone
+        self.weights = weights
+        self.backbone_rate = backbone_rate
         self.hold_out = hold_out
         self.patience = patience
         self.device = device
@@ -104,6 +118,12 @@ class DeepHasher(EpochHasher):
         """The network; a head with one output for each bit unless the method says otherwise."""
         return Head(n_in, self.n_bits, hidden=sizes["hidden"], dropout=(sizes["feature_dropout"], sizes["dropout"]))
 
+    def _whole(self, body: Body | None, sizes: Sizes) -> nn.Module:
+        """The network on features, or on what a body makes of pictures."""
+        if body is None:
+            return self._network(self.n_features_in_, sizes)
+        return nn.Sequential(body, self._network(body.n_features, sizes))
+
     def _codes(self, outputs: Tensor) -> Codes:
         """Codes of outputs (n, n_outputs): a bit is whether an output is above 0. `self.kept_` is at hand."""
         return round_to_codes(outputs.double().cpu().numpy())
@@ -119,15 +139,19 @@ class DeepHasher(EpochHasher):
         seed = int(rng.integers(2**31))
         many_hot = self._many_hot(len(features), labels)
         features, many_hot, probe = hold_out(features, many_hot, self.hold_out, rng)
-        self.mean_, self.scale_ = column_scale(powered(features, self.power))
+        if self.backbone is None:
+            self.mean_, self.scale_ = column_scale(powered(features, self.power))
         inputs = self._inputs(features)
         task = Task(torch.from_numpy(many_hot).to(inputs), self.n_bits, labels is not None and labels.ndim == 2, rng)
-        sizes = self._sizes(*features.shape)
-        self.hidden_ = int(sizes["hidden"])
         with torch.random.fork_rng([]):
             torch.manual_seed(seed)  # the network's first weights
-            network, objective = self._network(inputs.shape[1], sizes), self._objective(task)
-        rules = Rules(sizes["n_epochs"], sizes["batch"], sizes["learning_rate"], sizes["weight_decay"])
+            body = self._body(inputs.shape[1], inputs)
+            sizes = self._sizes(len(features), body.n_features if body else inputs.shape[1])
+            self.hidden_ = int(sizes["hidden"])
+            network, objective = self._whole(body, sizes), self._objective(task)
+        rules = Rules(
+            sizes["n_epochs"], sizes["batch"], sizes["learning_rate"], sizes["weight_decay"], self._body_rate()
+        )
         device = inputs.device
         run = Training(network.to(device), objective.to(device), inputs, task.labels, rules, seed)
         for epoch in self._epochs(run, rules.n_epochs, self._fingerprint(features, many_hot, seed), progress):
@@ -151,15 +175,18 @@ class DeepHasher(EpochHasher):
     def _outputs(self, features: Features) -> Tensor:
         """(n, n_outputs) of the fitted network."""
         with torch.random.fork_rng([]):  # a new network draws weights, though only to lose them
-            network = self._network(len(self.mean_), {"hidden": self.hidden_, "dropout": 0.0, "feature_dropout": 0.0})
+            sizes = {"hidden": self.hidden_, "dropout": 0.0, "feature_dropout": 0.0}
+            network = self._whole(self._body(self.n_features_in_), sizes)
         network.load_state_dict({name: torch.from_numpy(value) for name, value in self.weights_.items()})
         inputs = self._inputs(features)
         return outputs_of(network.to(inputs.device), inputs)
 
     def _inputs(self, features: Features) -> Tensor:
         """Features as the network sees them."""
-        seen = (powered(features, self.power) - self.mean_) / self.scale_
-        return torch.from_numpy(seen.astype(np.float32)).to(self._torch_device())
+        seen = features
+        if self.backbone is None:
+            seen = (powered(features, self.power) - self.mean_) / self.scale_
+        return torch.from_numpy(seen.astype(np.float32, copy=False)).to(self._torch_device())
 
     def _sizes(self, n_images: int, n_features: int) -> Sizes:
         """Shared parameters where they are given, else as DRLH has them for the same data."""
@@ -190,6 +217,7 @@ _CHECKS: list[Check] = [
     ("learning_rate", lambda value: value is None or value > 0, "above 0"),
     ("weight_decay", lambda value: value is None or value >= 0, "at least 0"),
     ("power", lambda value: 0 < value <= 1, "above 0 and at most 1"),
+    ("backbone_rate", lambda value: value is None or value >= 0, "at least 0"),
     ("hold_out", lambda value: 0 <= value < 1, "at least 0 and below 1"),
     ("patience", is_count, "a whole number of at least 1"),
 ]

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from drlh.hashers.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
 from drlh.hashers.deep.objective import Batch, Objective
-from drlh.hashers.epochs import epoch_streams, one_cycle
+from drlh.hashers.epochs import epoch_streams, one_cycle, rated_groups
 
 _ROWS = 4096  # images whose outputs are computed side by side
 
@@ -25,18 +25,29 @@ class Rules:
     batch: int
     learning_rate: float
     weight_decay: float
+    body_rate: float = 1.0  # share of the learning rate that a pre-trained body gets
 
 
 class Training:
     """Network, objective and optimiser; `run_epoch` moves all of them on."""
 
     def __init__(
-        self, network: nn.Module, objective: Objective, inputs: Tensor, labels: Tensor, rules: Rules, seed: int
+        self,
+        network: nn.Module,
+        objective: Objective,
+        inputs: Tensor,
+        labels: Tensor,
+        rules: Rules,
+        seed: int,
+        optimizer: torch.optim.Optimizer | None = None,
     ) -> None:
+        """`optimizer`: AdamW unless given; a group of its parameters learns at `rate` times the rules' rate."""
         self.network, self.objective, self.rules, self.seed = network, objective, rules, seed
         self.inputs, self.labels = inputs, labels
-        parameters = [*network.parameters(), *objective.parameters()]
-        self.optimizer = torch.optim.AdamW(parameters, weight_decay=rules.weight_decay)
+        self.optimizer = optimizer or torch.optim.AdamW(
+            [*rated_groups(network, rules.body_rate), {"params": list(objective.parameters()), "rate": 1.0}],
+            weight_decay=rules.weight_decay,
+        )
         self.n_updates = 0
         self.best_score, self.n_worse = -1.0, 0  # of images held out, where some are
         self.best: Arrays = {}
@@ -54,7 +65,7 @@ class Training:
         outputs = self.network(self.inputs.index_select(0, rows))
         loss = self.objective.loss(outputs, Batch(rows, self.labels.index_select(0, rows)))
         for group in self.optimizer.param_groups:
-            group["lr"] = self.rules.learning_rate * one_cycle(self._progress())
+            group["lr"] = group["rate"] * self.rules.learning_rate * one_cycle(self._progress())
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()

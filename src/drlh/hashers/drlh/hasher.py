@@ -1,6 +1,7 @@
 """DRLH as a hasher: presets, fitting with checkpoints, encoding, and the walk of one image."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,8 +61,11 @@ class DRLH(EpochHasher):
     0.955); `follow`, how far confused classes' codewords move together (0 leaves them); `feature_dropout`; `power` of
     the features; `weight_decay`. Paper preset: `sigma` and `eta` of the stop reward (eta is half the codebook's radius
     unless given), `flips` (1, or 2 for pairs too), `guided` exploration, `double` Q-learning, `huber` loss,
-    `target_every` updates. `device`: `auto`, `cpu` or `cuda`. `hold_out`: share of the images to keep out of learning.
-    `log_dir`: TensorBoard scalars of every epoch go here, with the mAP of the images held out. `random_state`: seed.
+    `target_every` updates. `backbone`: a CNN (`cnn-small`, `alexnet`, `cnn-f`, `nin`) that learns with the Q-network,
+    for X of square colour pictures (n, s, s, 3) or rows of their pixels; `weights`: the file it begins with, from
+    nothing where there is none; `backbone_rate`: its share of the learning rate (0.1 with weights, else 1).
+    `device`: `auto`, `cpu` or `cuda`. `hold_out`: share of the images to keep out of learning. `log_dir`: TensorBoard
+    scalars of every epoch go here, with the mAP of the images held out. `random_state`: seed.
     """
 
     supervised: ClassVar[bool] = True
@@ -93,6 +97,9 @@ class DRLH(EpochHasher):
         double: bool = False,
         huber: bool = False,
         target_every: int = 1000,
+        backbone: str | None = None,
+        weights: str | Path | None = None,
+        backbone_rate: float | None = None,
         device: str = "auto",
         hold_out: float = 0.0,
         log_dir: str | None = None,
@@ -122,6 +129,9 @@ class DRLH(EpochHasher):
         self.double = double
         self.huber = huber
         self.target_every = target_every
+        self.backbone = backbone
+        self.weights = weights
+        self.backbone_rate = backbone_rate
         self.device = device
         self.hold_out = hold_out
         self.log_dir = log_dir
@@ -142,7 +152,8 @@ class DRLH(EpochHasher):
         self._check_parameters(len(self.classes_))
         seed = int(rng.integers(2**31))
         features, labels, probe = hold_out(features, labels, self.hold_out, rng)
-        self.mean_, self.scale_ = column_scale(self._powered(features))
+        if self.backbone is None:
+            self.mean_, self.scale_ = column_scale(self._powered(features))
         direction = np.random.default_rng(seed).standard_normal((features.shape[1], self.n_bits))
         direction *= self.start == "image"  # projected on nothing, every image begins at the same code
         self.projection_ = (direction / np.sqrt(features.shape[1])).astype(np.float32)
@@ -181,16 +192,18 @@ class DRLH(EpochHasher):
         # No code can state several labels each with probability `top`: they share it.
         score = Score(embedding, sharpness(self.n_bits, n_classes, max(top * share_of(weights), 1.01 / n_classes)))
         self.multilabel_ = labels.ndim == 2
-        sizes = sizes_for(*seen.shape)
+        body = self._body(seen.shape[1], seen)
+        sizes = sizes_for(len(seen), body.n_features if body else seen.shape[1])
         sizes |= {name: getattr(self, name) for name in sizes if getattr(self, name) is not None}
         network = WalkNetwork(
             seen.shape[1], n_classes, self.n_bits, n_branches=self.n_branches, hidden=sizes["hidden"],
-            dropout=(sizes["feature_dropout"], sizes["dropout"]), multilabel=self.multilabel_,
+            dropout=(sizes["feature_dropout"], sizes["dropout"]), multilabel=self.multilabel_, body=body,
         ).to(seen.device)  # fmt: skip
         rules = default_learning.Rules(
             n_epochs=self._n_epochs(len(seen)), gamma=self._value("gamma"), batch=sizes["batch"], n_ahead=8,
             target_rate=0.99, learning_rate=sizes["learning_rate"], weight_decay=sizes["weight_decay"],
             follow=self.follow, spread=0.9, max_steps=self._max_steps(), top=top if self.top == "auto" else None,
+            body_rate=self._body_rate(),
         )  # fmt: skip
         start = start_signs(seen, torch.from_numpy(self.projection_).to(seen.device)).to(seen)
         return default_learning.WalkLearner(network, score, seen, weights, start, rules, seed)
@@ -220,7 +233,7 @@ class DRLH(EpochHasher):
     def _restored_policy(self) -> WalkPolicy | PaperPolicy:
         device = self._torch_device()
         projection = torch.from_numpy(self.projection_).to(device)
-        n_features, n_classes = len(self.mean_), len(self.embedding_)
+        n_features, n_classes = self.n_features_in_, len(self.embedding_)
         arrays: Arrays = {f"{_WEIGHTS}.{name}": array for name, array in self.weights_.items()}
         if self.preset == "paper":
             actions, hidden = self._actions(device), len(self.weights_["features.bias"])
@@ -229,8 +242,9 @@ class DRLH(EpochHasher):
             return PaperPolicy(paper.to(device).requires_grad_(False), actions, projection, self._max_steps())
         n_branches, _, hidden = self.weights_["first"].shape
         network = WalkNetwork(
-            n_features, n_classes, self.n_bits, n_branches=n_branches, hidden=hidden, multilabel=self.multilabel_
-        )
+            n_features, n_classes, self.n_bits, n_branches=n_branches, hidden=hidden, multilabel=self.multilabel_,
+            body=self._body(n_features),
+        )  # fmt: skip
         load_module(network, arrays, _WEIGHTS)
         network = network.to(device).eval().requires_grad_(False)
         ahead = type(network.ahead)(n_classes, self.n_bits).double().to(device)
@@ -241,9 +255,9 @@ class DRLH(EpochHasher):
         return WalkPolicy(network, ahead.requires_grad_(False), score, projection, gamma, self._max_steps())
 
     def _seen(self, features: Features) -> torch.Tensor:
-        """Features as the network sees them."""
-        seen = (self._powered(features) - self.mean_) / self.scale_
-        return torch.from_numpy(seen.astype(np.float32)).to(self._torch_device())
+        """Features as the network sees them; pictures as they are."""
+        seen = features if self.backbone is not None else (self._powered(features) - self.mean_) / self.scale_
+        return torch.from_numpy(seen.astype(np.float32, copy=False)).to(self._torch_device())
 
     def _value(self, name: str) -> Any:
         """A parameter, or the preset's value where it is None."""
@@ -266,6 +280,8 @@ class DRLH(EpochHasher):
     def _check_parameters(self, n_classes: int) -> None:
         if self.preset not in PRESETS:
             raise UserError(f"preset of DRLH must be one of {', '.join(PRESETS)}: got {self.preset!r}")
+        if self.backbone is not None and self.preset == "paper":
+            raise UserError("the paper preset of DRLH learns on features: take preset='default' with a backbone")
         self._check(
             checks(n_classes), lambda name: self._value(name) if name in PRESETS["default"] else getattr(self, name)
         )

@@ -23,7 +23,7 @@ from drlh.hashers.drlh.epochs import EpochReport, distance_to_own
 from drlh.hashers.drlh.network import WalkNetwork, flip_values
 from drlh.hashers.drlh.score import Score, certainty_of, share_of, sharpness
 from drlh.hashers.drlh.walking import walk
-from drlh.hashers.epochs import epoch_streams, one_cycle
+from drlh.hashers.epochs import epoch_streams, one_cycle, rated_groups
 
 _GROWTH = 0.01  # how fast the running mean of confusions follows
 _AN_EPOCH = 1 / 40  # how fast that of certainty follows: what was doubtful epochs ago no longer counts
@@ -44,6 +44,7 @@ class Rules:
     follow: float  # how far confused classes' codewords move together; 0 leaves the codebook alone
     spread: float
     max_steps: int
+    body_rate: float = 1.0  # share of the learning rate that a backbone gets
     top: float | None = None  # the most a code may state for its class; None leaves the score as it is
 
 
@@ -63,7 +64,7 @@ class WalkLearner:
         self.network, self.score, self.rules, self.seed = network, score, rules, seed
         self.features, self.weights, self.start = features, weights, start
         self.target = deepcopy(network).requires_grad_(False).eval()
-        self.optimizer = torch.optim.AdamW(network.parameters(), weight_decay=rules.weight_decay)
+        self.optimizer = torch.optim.AdamW(rated_groups(network, rules.body_rate), weight_decay=rules.weight_decay)
         self.states = start.clone()
         self.confusion = 0.1 * torch.eye(weights.shape[1], device=features.device)
         self.certainty = 0.0
@@ -128,7 +129,7 @@ class WalkLearner:
             labels = by_branch.detach().mean(dim=0)
             loss = loss + self.rules.gamma * self._ahead_loss(rows, signs, shares, labels, generator) / unit
         for group in self.optimizer.param_groups:
-            group["lr"] = self._learning_rate()
+            group["lr"] = group["rate"] * self._learning_rate()
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
@@ -174,6 +175,8 @@ class WalkLearner:
         stays = min(self.rules.target_rate, self.n_updates / (self.n_updates + 10))
         for slow, fast in zip(self.target.parameters(), self.network.parameters(), strict=True):
             slow.lerp_(fast, 1 - stays)
+        for kept, seen in zip(self.target.buffers(), self.network.buffers(), strict=True):  # a backbone's statistics
+            kept.copy_(kept.lerp(seen, 1 - stays) if kept.is_floating_point() else seen)
         flat = by_branch.flatten(0, 1)
         self.confusion.lerp_(flat.T @ flat / len(flat), _GROWTH)
         self.certainty += max(_AN_EPOCH, 1 / self.n_updates) * (certainty_of(flat) - self.certainty)

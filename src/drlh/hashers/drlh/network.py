@@ -14,6 +14,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from drlh.cnn.backbones import Body
 from drlh.hashers.drlh.score import Score
 
 
@@ -46,8 +47,11 @@ class WalkNetwork(nn.Module):
         hidden: int,
         dropout: tuple[float, float] = (0.0, 0.0),  # of the features, of the hidden units
         multilabel: bool = False,
+        body: Body | None = None,  # what makes features of pictures, where pictures come in
     ) -> None:
         super().__init__()
+        self.body = body
+        n_features = body.n_features if body else n_features
         self.n_branches, self.hidden, self.dropout, self.multilabel = n_branches, hidden, dropout, multilabel
         self.first = nn.Parameter(_uniform(n_branches, n_features, hidden))
         self.first_bias = nn.Parameter(torch.zeros(n_branches, 1, hidden))
@@ -58,6 +62,7 @@ class WalkNetwork(nn.Module):
 
     def branch_labels(self, features: Tensor) -> Tensor:
         """(n_branches, n, C): each branch's label weights, with dropout of its own while learning."""
+        features = self.body(features) if self.body else features
         seen = features.expand(self.n_branches, *features.shape)
         seen = nn.functional.dropout(seen, self.dropout[0], self.training)
         hidden = torch.relu(torch.baddbmm(self.first_bias, seen, self.first))
@@ -66,6 +71,7 @@ class WalkNetwork(nn.Module):
 
     def labels(self, features: Tensor) -> Tensor:
         """(n, C): the mean over the branches, as one wide layer and one narrow."""
+        features = self.body(features) if self.body else features
         wide = self.first.permute(1, 0, 2).reshape(self.first.shape[1], -1)
         hidden = torch.relu(torch.addmm(self.first_bias.reshape(-1), features, wide))
         by_branch = hidden.view(len(features), self.n_branches, self.hidden).transpose(0, 1)

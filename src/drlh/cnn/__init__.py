@@ -1,0 +1,1 @@
+"""Convolutional networks that learn: pictures as rows of pixels in, feature rows out."""
