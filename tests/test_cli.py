@@ -119,6 +119,31 @@ def test_photos_without_classes_are_encoded_and_searched(run: Run, photos: Path,
     assert "one class only" in outcome.err
 
 
+def test_a_cnn_is_taught_and_begins_a_code_or_makes_features(run: Run, photos: Path, tmp_path: Path) -> None:
+    weights, model, few = tmp_path / "cnn.safetensors", tmp_path / "m", ("--set", "n_epochs=2", "--set", "batch=16")
+    split = ("--protocol", "split", "--n-query", 15)
+    taught = run(
+        "pretrain", "--data", photos, "-o", weights, *split, *few, "--set", "learning_rate=0.1", "--json"
+    ).json  # fmt: skip
+    assert (taught["n_train"], taught["n_test"], taught["recipe"]["n_epochs"]) == (45, 15, 2)
+    assert 0 <= taught["test_accuracy"] <= 1
+    begun = ("--set", "backbone=cnn-small", "--set", f"weights={weights}")
+    assert run("fit", "--data", photos, "-o", model, "--bits", 12, "--method", "greedyhash", *begun, *few).code == 0
+    assert run("encode", model, "--data", photos, "-o", tmp_path / "c.npz", "--json").json["rows"] == 60
+    made = run(
+        "features", "--data", photos, "--features", "gray4+cnn-small", "--weights", weights, "-o", tmp_path / "f.npz"
+    )
+    assert "272 features" in made.out
+
+
+def test_a_cnn_left_in_the_cache_is_found_by_name(run: Run, photos: Path, tmp_path: Path) -> None:
+    missing = run("features", "--data", photos, "--features", "cnn-small", "-o", tmp_path / "f.npz")
+    assert missing.code == 2
+    assert "drlh pretrain" in missing.err
+    assert run("pretrain", "--data", photos, "--set", "n_epochs=1", "--set", "batch=20").code == 0
+    assert run("features", "--data", photos, "--features", "cnn-small", "-o", tmp_path / "f.npz").code == 0
+
+
 def test_three_commands_lead_from_photos_to_an_evaluated_code(run: Run, photos: Path, tmp_path: Path) -> None:
     options = ("--protocol", "split", "--n-query", 15)
     assert (
@@ -249,6 +274,11 @@ def test_a_broken_photo_is_one_sentence_and_skip_bad_goes_on(run: Run, photos: P
         (("fit", "--data", "ONE", "-o", "m"), "1 sample(s)"),
         (("bench", "--data", "FILE", "--bits", "a,b"), "whole numbers"),
         (("bench", "--data", "FILE", "--protocol", "cifar-I"), "cifar10-I"),
+        (("pretrain", "--data", "digits", "--backbone", "cnn-smal", "-o", "m"), "cnn-small"),
+        (("pretrain", "--data", "digits", "--set", "epochs=3", "-o", "m"), "n_epochs"),
+        (("pretrain", "--data", "digits", "--weights", "nowhere.pth", "-o", "m"), "nowhere.pth"),
+        (("fit", "--data", "digits", "-o", "m", "--set", "backbone=lite0"), "cnn-small"),
+        (("fit", "--data", "ODD", "-o", "m", "--set", "backbone=nin"), "13 columns"),
         (("bench", "--data", "FILE", "--protocol", "cifar10-I"), "split"),
         (("encode", "nowhere", "--data", "FILE", "-o", "c.npz"), "nowhere"),
         (("index", "nowhere.npz", "-o", "i"), "nowhere.npz"),
@@ -265,8 +295,9 @@ def test_a_mistake_is_one_sentence_with_exit_code_2(
     monkeypatch.chdir(tmp_path)
     file = feature_file(tmp_path / "f.npz")
     np.savez(tmp_path / "one.npz", x=np.ones((1, 2)), y=[0])
+    np.savez(tmp_path / "odd.npz", x=np.ones((4, 13)), y=[0, 0, 1, 1])
     before = sorted(os.listdir(tmp_path))
-    places = {"FILE": str(file), "ONE": str(tmp_path / "one.npz")}
+    places = {"FILE": str(file), "ONE": str(tmp_path / "one.npz"), "ODD": str(tmp_path / "odd.npz")}
     outcome = run(*(places.get(argument, argument) for argument in arguments))
     assert outcome.code == 2
     assert complaint in outcome.err

@@ -64,7 +64,7 @@ def pretrain(
 
     `recipe` replaces values of the backbone's RECIPE: n_epochs, batch, learning_rate, weight_decay, momentum.
     """
-    chosen = _recipe(backbone, recipe)
+    chosen = recipe_of(backbone, recipe)
     inputs = torch.from_numpy(np.asarray(rows, np.float32))
     many_hot = np.eye(n_classes, dtype=np.float32)[labels] if labels.ndim == 1 else labels.astype(np.float32)
     with torch.random.fork_rng([]):
@@ -85,7 +85,8 @@ def pretrain(
     return network
 
 
-def _recipe(backbone: str, given: dict[str, Any]) -> dict[str, Any]:
+def recipe_of(backbone: str, given: dict[str, Any]) -> dict[str, Any]:
+    """How a backbone learns to classify, with what is given in place of its own."""
     own: dict[str, Any] = module_of(backbone).RECIPE
     unknown = sorted(set(given) - set(own))
     if unknown:
