@@ -5,8 +5,11 @@ and exit code 2.
 """
 
 import json
+import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +31,8 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="List, describe and fetch data sets.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app, name="data")
+
+_LEARNING = ("fit", "pretrain")  # what several processes can do together
 
 DataOption = Annotated[
     str, typer.Option("--data", help="A data set's name, an image folder, a CSV/TSV table, or an NPZ of features.")
@@ -57,13 +62,34 @@ TrainOption = Annotated[int | None, typer.Option("--n-train", help="Number of tr
 def main() -> None:
     """Entry point of the command `drlh`."""
     try:
-        app(standalone_mode=True)
+        with _together():
+            app(standalone_mode=True)
     except UserError as error:
-        say(f"drlh: {error}")
+        if os.environ.get("RANK", "0") == "0":  # torchrun's other processes make the same mistake
+            say(f"drlh: {error}")
         sys.exit(2)
     except KeyboardInterrupt:
         say("drlh: stopped")
         sys.exit(130)
+
+
+@contextmanager
+def _together() -> Iterator[None]:
+    """Under torchrun: one of its processes, of which the first alone speaks."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield
+        return
+    verb = sys.argv[1] if len(sys.argv) > 1 else ""
+    if verb not in _LEARNING:
+        raise UserError(f"torchrun is for the verbs that learn, {' and '.join(_LEARNING)}: run drlh {verb} without it")
+    from drlh.hashers.ranks import is_first, joined
+
+    with joined(), open(os.devnull, "w", encoding="utf-8") as nowhere:
+        if is_first():
+            yield
+        else:
+            with redirect_stdout(nowhere), redirect_stderr(nowhere):
+                yield
 
 
 @app.callback(invoke_without_command=True)

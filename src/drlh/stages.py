@@ -35,6 +35,8 @@ def fit_model(
     progress: Progress = quiet,
 ) -> dict[str, Any]:
     """Fits on all rows, or on the training rows of `split`, and writes the model with notes on its origin."""
+    from drlh.hashers.ranks import is_first
+
     hasher = make_hasher(method, n_bits, random_state=seed, **(parameters or {}))
     if resume_from is not None and "resume_from" not in inspect.signature(hasher.fit).parameters:
         raise UserError(f"{method} keeps no checkpoints, so it cannot resume; leave --resume out")
@@ -56,7 +58,8 @@ def fit_model(
     hasher.fit(_features(dataset), dataset.labels, progress=progress, **options)
     seconds = round(time.perf_counter() - start, 2)
     name = find_method(method).name
-    save_hasher(path, name, hasher, notes)
+    if is_first():
+        save_hasher(path, name, hasher, notes)
     return {"model": str(path), "method": name, "bits": n_bits, "n_train": len(dataset), "fit_seconds": seconds}
 
 
@@ -75,6 +78,7 @@ def pretrain_backbone(
     """Teaches a backbone to classify rows of pixels and writes its weights; test rows or queries only measure it."""
     from drlh.cnn.backbones import save_cnn
     from drlh.hashers.deep.pretrain import accuracy, pretrain
+    from drlh.hashers.ranks import is_first
 
     if split:
         rule = get_protocol(split["protocol"])
@@ -103,7 +107,8 @@ def pretrain_backbone(
     if len(test):
         result["test_accuracy"] = accuracy(network, pixels[test], labels[test])
         result["test_accuracy_mirrored"] = accuracy(network, pixels[test], labels[test], mirrored=True)
-    save_cnn(path, network.body, result)
+    if is_first():
+        save_cnn(path, network.body, result)
     return result
 
 

@@ -17,6 +17,7 @@ from drlh.errors import UserError
 from drlh.files import digest
 from drlh.hashers.base import Features, Hasher
 from drlh.hashers.checkpoint import Arrays, load_checkpoint, save_checkpoint
+from drlh.hashers.ranks import is_first
 from drlh.progress import Progress, quiet
 
 Check = tuple[str, Callable[[Any], bool], str]  # a parameter, whether a value of it will do, what is wanted
@@ -125,7 +126,7 @@ def kept_epochs(
     for epoch in range(done, n_epochs):
         progress(epoch, n_epochs, name)
         yield epoch
-        if directory:
+        if directory and is_first():
             save_checkpoint(directory, epoch + 1, fingerprint, run.arrays())
     progress(n_epochs, n_epochs, name)
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from drlh.hashers.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
 from drlh.hashers.deep.objective import Batch, Objective
 from drlh.hashers.epochs import epoch_streams, one_cycle, rated_groups
+from drlh.hashers.ranks import add_gradients, agree, own_chances, share, whole
 
 _ROWS = 4096  # images whose outputs are computed side by side
 
@@ -57,17 +58,23 @@ class Training:
         with epoch_streams(self.seed, epoch, self.inputs.device) as (rng, _):
             self.objective.start_epoch(epoch, self.rules.n_epochs, self.outputs)
             order = torch.from_numpy(rng.permutation(len(self.inputs))).to(self.inputs.device)
-            return float(np.mean([self._update(rows) for rows in _batches(order, self.rules.batch)]))
+            loss = float(np.mean([self._update(rows) for rows in _batches(order, self.rules.batch)]))
+            agree(self.network)
+            return loss
 
     def _update(self, rows: Tensor) -> float:
         self.network.train()
         self.objective.train()
-        outputs = self.network(self.inputs.index_select(0, rows))
+        mine = share(rows)
+        with own_chances(self.n_updates):
+            seen = self.network(self.inputs.index_select(0, rows[mine]))
+        outputs = whole(seen, mine, len(rows))
         loss = self.objective.loss(outputs, Batch(rows, self.labels.index_select(0, rows)))
         for group in self.optimizer.param_groups:
             group["lr"] = group["rate"] * self.rules.learning_rate * one_cycle(self._progress())
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
+        add_gradients(self.network.parameters())  # the objective's own are those of the whole batch already
         self.optimizer.step()
         self.n_updates += 1
         return float(loss.detach())
@@ -78,7 +85,8 @@ class Training:
 
     def outputs(self) -> Tensor:
         """(N, n_outputs) for all training images, without dropout and without gradients."""
-        return outputs_of(self.network, self.inputs)
+        mine = share(self.inputs)
+        return whole(outputs_of(self.network, self.inputs[mine]), mine, len(self.inputs))
 
     def judge(self, score: float) -> None:
         """Remembers the best network by its score, and how many epochs have passed since."""

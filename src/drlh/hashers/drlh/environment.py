@@ -70,8 +70,8 @@ class State:
     def __len__(self) -> int:
         return len(self.signs)
 
-    def rows(self, index: Tensor) -> "State":
-        """The walks picked by an index or a mask."""
+    def rows(self, index: Tensor | slice) -> "State":
+        """The walks picked by an index, a mask or a slice."""
         return State(self.signs[index], self.history[index], self.steps[index])
 
 

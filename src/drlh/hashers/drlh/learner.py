@@ -24,6 +24,7 @@ from drlh.hashers.drlh.network import WalkNetwork, flip_values
 from drlh.hashers.drlh.score import Score, certainty_of, share_of, sharpness
 from drlh.hashers.drlh.walking import walk
 from drlh.hashers.epochs import epoch_streams, one_cycle, rated_groups
+from drlh.hashers.ranks import add_gradients, agree, own_chances, share, whole
 
 _GROWTH = 0.01  # how fast the running mean of confusions follows
 _AN_EPOCH = 1 / 40  # how fast that of certainty follows: what was doubtful epochs ago no longer counts
@@ -118,23 +119,31 @@ class WalkLearner:
     def _update(self, rows: Tensor, generator: torch.Generator) -> float:
         """One step of the optimiser on the states of some images; returns the loss."""
         signs = self._states_of(rows, generator)
+        n_ahead = self.rules.n_ahead if self.rules.gamma else 0
+        bits = torch.randint(signs.shape[1], (len(rows), n_ahead), generator=generator, device=rows.device)
+        mine = share(rows)  # of a batch, where several processes learn together
+        part, n_rows = len(rows[mine]) / len(rows), len(rows)
+        rows, signs, bits = rows[mine], signs[mine], bits[mine]
         shares = self.score.shares(signs)
         earned = self._gains(signs, shares, self.weights[rows])
         self.network.train()
-        by_branch = self.network.branch_labels(self.features[rows])
+        with own_chances(self.n_updates):
+            by_branch = self.network.branch_labels(self.features[rows])
         expected = self._gains(signs, shares, by_branch)
         unit = (2 * self.score.kappa) ** 2  # gains are of the size 2 kappa, whatever the length of the code
         loss = (expected - earned).square().mean(dim=(1, 2)).sum() / unit
         if self.rules.gamma:
             labels = by_branch.detach().mean(dim=0)
-            loss = loss + self.rules.gamma * self._ahead_loss(rows, signs, shares, labels, generator) / unit
+            loss = loss + self.rules.gamma * self._ahead_loss(rows, signs, shares, labels, bits) / unit
+        loss = loss * part if part < 1 else loss
         for group in self.optimizer.param_groups:
             group["lr"] = group["rate"] * self._learning_rate()
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
+        add_gradients(self.network.parameters())
         self.optimizer.step()
         self.n_updates += 1
-        self._move_target(by_branch.detach())
+        self._move_target(whole(by_branch.detach().transpose(0, 1), mine, n_rows).transpose(0, 1))
         return float(loss.detach())
 
     def _gains(self, signs: Tensor, shares: Tensor, weights: Tensor) -> Tensor:
@@ -147,12 +156,8 @@ class WalkLearner:
         draws = torch.rand(len(rows), 1, generator=generator, device=rows.device)
         return torch.where(draws < _RANDOM_STATES, anywhere, signs)
 
-    def _ahead_loss(
-        self, rows: Tensor, signs: Tensor, shares: Tensor, labels: Tensor, generator: torch.Generator
-    ) -> Tensor:
-        """Squared error of V_k against the best value the target network sees after flip k, for a sample of flips."""
-        n, n_bits = signs.shape
-        bits = torch.randint(n_bits, (n, self.rules.n_ahead), generator=generator, device=signs.device)
+    def _ahead_loss(self, rows: Tensor, signs: Tensor, shares: Tensor, labels: Tensor, bits: Tensor) -> Tensor:
+        """Squared error of V_k against the best value the target network sees after flip k, for flips (n, n_ahead)."""
         with torch.no_grad():
             seen = self.target.labels(self.features[rows])[:, None].expand(-1, bits.shape[1], -1)
             flipped = signs[:, None].repeat(1, bits.shape[1], 1)
@@ -188,7 +193,11 @@ class WalkLearner:
     @torch.no_grad()
     def _explore(self, epoch: int, loss: float, rng: np.random.Generator, generator: torch.Generator) -> EpochReport:
         """New states: exploring walks from the start codes, cut at a random length."""
-        labels = torch.cat([self.target.labels(part) for part in torch.split(self.features, 4096)])
+        agree(self.network)
+        agree(self.target)
+        mine = share(self.features)
+        seen = [self.target.labels(part) for part in torch.split(self.features[mine], 4096)]
+        labels = whole(torch.cat(seen), mine, len(self.features))
         epsilon, n_bits = self.epsilon_of(epoch), self.start.shape[1]
         found = walk(
             self.target.ahead, self.score, labels, self.start, self.rules.gamma, int(rng.integers(1, max(2, n_bits))),

@@ -18,6 +18,7 @@ from drlh.hashers.drlh.paper_network import PaperNetwork
 from drlh.hashers.drlh.replay import ReplayMemory, Steps
 from drlh.hashers.drlh.rewards import Reward, guided_actions
 from drlh.hashers.epochs import epoch_streams
+from drlh.hashers.ranks import add_gradients, agree, own_chances, share
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class Learner:
         with epoch_streams(self.seed, epoch, self.features.device) as (rng, generator):
             order = torch.from_numpy(rng.permutation(len(self.features))).to(self.features.device)
             tallies = [self._walk(rows, epoch, rng, generator) for rows in torch.split(order, self.rules.n_walks)]
+        agree(self.network)
         losses, returns, steps, stopped, away = (np.array(column) for column in zip(*tallies, strict=True))
         n = len(order)
         return EpochReport(
@@ -124,15 +126,20 @@ class Learner:
 
     def _update(self, rng: np.random.Generator) -> float:
         """One step of the optimiser on remembered steps; returns the loss."""
-        batch = self.memory.sample(self.rules.batch, rng, self.features.device)
+        sampled = self.memory.sample(self.rules.batch, rng, self.features.device)
+        mine = share(sampled.rows)
+        batch = Steps(sampled.rows[mine], sampled.state.rows(mine), sampled.actions[mine], sampled.rewards[mine])
         features = self.features.index_select(0, batch.rows)
         targets = self._targets(batch, features)
         self.network.train()
-        values = _values(self.network, features, batch.state).gather(1, batch.actions[:, None])[:, 0]
+        with own_chances(self.n_updates):
+            values = _values(self.network, features, batch.state).gather(1, batch.actions[:, None])[:, 0]
         loss_of = nn.functional.smooth_l1_loss if self.rules.huber else nn.functional.mse_loss
         loss = loss_of(values, targets)
         self.optimizer.zero_grad(set_to_none=True)
+        loss = loss * len(batch.rows) / len(sampled.rows) if len(batch.rows) < len(sampled.rows) else loss
         loss.backward()  # type: ignore[no-untyped-call]
+        add_gradients(self.network.parameters())
         nn.utils.clip_grad_norm_(self.network.parameters(), self.rules.clip)
         self.optimizer.step()
         self.n_updates += 1
