@@ -143,6 +143,7 @@ class DeepHasher(EpochHasher):
             self.mean_, self.scale_ = column_scale(powered(features, self.power))
         inputs = self._inputs(features)
         task = Task(torch.from_numpy(many_hot).to(inputs), self.n_bits, labels is not None and labels.ndim == 2, rng)
+        self.multilabel_ = task.multilabel
         with torch.random.fork_rng([]):
             torch.manual_seed(seed)  # the network's first weights
             body = self._body(inputs.shape[1], inputs)
