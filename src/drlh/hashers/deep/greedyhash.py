@@ -21,8 +21,8 @@ class GreedyHash(DeepHasher):
     **Reference.** S. Su, C. Zhang, K. Han, Y. Tian, Greedy hash: towards fast optimization for accurate hash coding in
     CNN, NeurIPS 2018, equations (8) and (9).
 
-    **Differences.** Several labels, which the paper does not treat: a logistic loss for each label, a bias, and a quicker rate.
-    Optimiser and schedule are those of all deep methods here; the paper fine-tunes AlexNet by SGD.
+    **Differences.** Several labels, which the paper does not treat: a logistic loss for each label, a bias, and a
+    quicker rate. Optimiser and schedule are those of all deep methods here; the paper fine-tunes AlexNet by SGD.
 
     **Parameters.** `n_bits`: length of the code. `alpha`: weight of the penalty (the paper's 0.1). The rest:
     `DeepHasher`.
