@@ -15,6 +15,7 @@ from drlh.data import DataSet, FileImages, subset
 from drlh.data.base import Labels
 from drlh.errors import UserError
 from drlh.evaluate.protocols import get_protocol, labels_digest, split_digest
+from drlh.evaluate.splits import Split
 from drlh.features import extract_blocks, extractor_from
 from drlh.hashers.base import Hasher, save_hasher
 from drlh.hashers.methods import find_method, load_hasher, make_hasher
@@ -49,8 +50,7 @@ def fit_model(
         "split": None,
     }
     if split:
-        rule = get_protocol(split["protocol"])
-        rows = rule.split(dataset.labels, dataset.test, split["seed"], split["n_query"], split["n_train"])
+        rows = _split_rows(dataset, split)
         notes["split"] = split | {"digest": split_digest(rows)}
         dataset = subset(dataset, rows.train)
     start = time.perf_counter()
@@ -61,6 +61,11 @@ def fit_model(
     if is_first():
         save_hasher(path, name, hasher, notes)
     return {"model": str(path), "method": name, "bits": n_bits, "n_train": len(dataset), "fit_seconds": seconds}
+
+
+def _split_rows(dataset: DataSet, split: dict[str, Any]) -> Split:
+    rule = get_protocol(split["protocol"])
+    return rule.split(dataset.labels, dataset.test, split["seed"], split["n_query"], split["n_train"])
 
 
 def pretrain_backbone(
@@ -81,8 +86,7 @@ def pretrain_backbone(
     from drlh.hashers.ranks import is_first
 
     if split:
-        rule = get_protocol(split["protocol"])
-        rows = rule.split(dataset.labels, dataset.test, split["seed"], split["n_query"], split["n_train"])
+        rows = _split_rows(dataset, split)
         train, test = rows.train, rows.query
     else:
         held = np.zeros(len(dataset), np.bool_) if dataset.test is None else dataset.test

@@ -1,17 +1,17 @@
 """`cnn-f`, the fast net of Chatfield and others (Return of the Devil in the Details, 2014), up to fc7."""
 
-from torch import Tensor, nn
+from torch import nn
 
-SIZE = 224
+from drlh.cnn.alexnet import RECIPE as RECIPE
+from drlh.cnn.alexnet import SIZE as SIZE
+from drlh.cnn.alexnet import AlexNet
+
 MEAN = (0.4850, 0.4578, 0.4076)  # of the pictures it was made for; its own file holds a whole mean picture
 DEVIATION = (1 / 255, 1 / 255, 1 / 255)  # it takes pixels from 0 to 255
-RECIPE = {"n_epochs": 20, "batch": 128, "learning_rate": 1e-2, "weight_decay": 5e-4, "momentum": 0.9}
 
 
-class CnnF(nn.Module):
-    """(n, 3, 224, 224) → (n, 4096)."""
-
-    n_features = 4096
+class CnnF(AlexNet):
+    """(n, 3, 224, 224) → (n, 4096): other filters, the same fully connected layers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -22,14 +22,6 @@ class CnnF(nn.Module):
             nn.Conv2d(256, 256, 3, padding=1), nn.ReLU(),
             nn.Conv2d(256, 256, 3, padding=1), nn.ReLU(), nn.MaxPool2d(3, 2, ceil_mode=True),
         )  # fmt: skip
-        self.classifier = nn.Sequential(
-            nn.Dropout(0.5), nn.Linear(256 * 6 * 6, 4096), nn.ReLU(),
-            nn.Dropout(0.5), nn.Linear(4096, 4096), nn.ReLU(),
-        )  # fmt: skip
-
-    def forward(self, pictures: Tensor) -> Tensor:
-        seen: Tensor = self.classifier(self.features(pictures).flatten(1))
-        return seen
 
 
 def _response_norm() -> nn.LocalResponseNorm:
