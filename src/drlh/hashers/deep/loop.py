@@ -4,6 +4,7 @@ An epoch's randomness depends on (seed, epoch) alone, so a run that is taken up 
 stopped.
 """
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,17 +51,20 @@ class Training:
             weight_decay=rules.weight_decay,
         )
         self.n_updates = 0
+        self.seconds = 0.0  # in epochs, those before a break included
         self.best_score, self.n_worse = -1.0, 0  # of images held out, where some are
         self.best: Arrays = {}
 
     def run_epoch(self, epoch: int) -> float:
         """Learns from every image once; returns the mean loss."""
+        start = time.perf_counter()
         with epoch_streams(self.seed, epoch, self.inputs.device) as (rng, _):
             self.objective.start_epoch(epoch, self.rules.n_epochs, self.outputs)
             order = torch.from_numpy(rng.permutation(len(self.inputs))).to(self.inputs.device)
             loss = float(np.mean([self._update(rows) for rows in _batches(order, self.rules.batch)]))
             agree(self.network)
-            return loss
+        self.seconds += time.perf_counter() - start
+        return loss
 
     def _update(self, rows: Tensor) -> float:
         self.network.train()
@@ -110,6 +114,7 @@ class Training:
     def arrays(self) -> Arrays:
         """Everything that a later epoch depends on, for a checkpoint."""
         own = {"n_updates": np.array(self.n_updates), "judged": np.array([self.best_score, self.n_worse])}
+        own["seconds"] = np.array(self.seconds)
         best = {f"best.{name}": array for name, array in self.best.items()}
         return self._modules() | optimizer_arrays(self.optimizer) | own | best
 
@@ -117,6 +122,7 @@ class Training:
         self._load_modules(arrays)
         load_optimizer(self.optimizer, arrays)
         self.n_updates = int(arrays["n_updates"])
+        self.seconds = float(arrays["seconds"])
         self.best_score, self.n_worse = float(arrays["judged"][0]), int(arrays["judged"][1])
         self.best = {name[5:]: array for name, array in arrays.items() if name.startswith("best.")}
 

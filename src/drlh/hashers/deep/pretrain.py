@@ -28,6 +28,7 @@ class Classifier(nn.Module):
     def __init__(self, body: Body, n_classes: int, recipe: dict[str, Any]) -> None:
         super().__init__()
         self.body, self.recipe = body, recipe
+        self.seconds = 0.0  # of learning, breaks left out
         self.scores = nn.Linear(body.n_features, n_classes, bias=False)
 
     def forward(self, rows: Tensor) -> Tensor:
@@ -82,6 +83,7 @@ def pretrain(
     fingerprint = digest(inputs.numpy(), many_hot, backbone, str(weights), str(seed), str(sorted(chosen.items())))
     for epoch in kept_epochs(run, rules.n_epochs, resume_from, fingerprint, f"{backbone} epochs", progress):
         run.run_epoch(epoch)
+    network.seconds = run.seconds
     return network
 
 
