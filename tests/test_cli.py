@@ -87,12 +87,12 @@ def test_from_a_folder_of_photos_to_search_hits(run: Run, photos: Path, tmp_path
     encoded = run("encode", model, "--data", photos, "-o", codes, "--json").json
     assert (encoded["rows"], encoded["bits"]) == (60, 16)
     assert run("index", codes, "-o", index, "--json").json["rows"] == 60
-    (result,) = run("search", index, "--model", model, photos / "down" / "03.png", "-k", 5, "--json").json
+    (result,) = run("search", photos / "down" / "03.png", "--index", index, "--model", model, "-k", 5, "--json").json
     assert len(result["hits"]) == 5
     nearest = [hit for hit in result["hits"] if hit["distance"] == 0]
     assert "down/03.png" in {hit["name"] for hit in nearest}
     assert all(hit["labels"] == ["down"] for hit in result["hits"][:3])
-    assert "down/03.png" in run("search", index, "--model", model, photos / "down" / "03.png").out
+    assert "down/03.png" in run("search", photos / "down" / "03.png", "--index", index, "--model", model).out
 
 
 def test_codes_from_images_and_from_their_feature_file_are_the_same(run: Run, photos: Path, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_photos_without_classes_are_encoded_and_searched(run: Run, photos: Path,
     assert run("fit", "--method", "itq", "--bits", 8, "--data", flat, "--features", "gist", "-o", model).code == 0
     assert run("encode", model, "--data", flat, "-o", codes).code == 0
     assert run("index", codes, "-o", index).code == 0
-    (result,) = run("search", index, "--model", model, flat / "05.png", "-k", 1, "--json").json
+    (result,) = run("search", flat / "05.png", "--index", index, "--model", model, "-k", 1, "--json").json
     assert result["hits"][0]["distance"] == 0
     outcome = run("evaluate", codes)
     assert outcome.code == 2
@@ -253,7 +253,8 @@ def test_a_broken_photo_is_one_sentence_and_skip_bad_goes_on(run: Run, photos: P
         (("encode", "nowhere", "--data", "FILE", "-o", "c.npz"), "nowhere"),
         (("index", "nowhere.npz", "-o", "i"), "nowhere.npz"),
         (("index", "FILE", "-o", "i"), "not a file of codes"),
-        (("search", "nowhere", "--model", "nowhere", "a.jpg"), "nowhere"),
+        (("search", "a.jpg", "--index", "nowhere", "--model", "m"), "nowhere is not a directory"),
+        (("search", "a.jpg", "--index", "http://host", "--model", "m"), "no engine answers to http://host"),
         (("evaluate", "FILE"), "query_codes"),
         (("data", "info", "cifar"), "cifar10"),
         (("data", "fetch", "digit"), "digits"),

@@ -313,39 +313,56 @@ def encode(
 @app.command()
 def index(
     codes: Annotated[Path, typer.Argument(help="Codes made by `drlh encode`.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="The index directory to write.")],
+    engine: Annotated[
+        str,
+        typer.Option(
+            "-o", "--out", "--engine", help="A directory to write, postgresql://…, milvus://… or a Milvus file FILE.db."
+        ),
+    ],
+    first_id: Annotated[int, typer.Option(help="The id of the first row; rows are counted on from there.")] = 0,
+    replace: Annotated[bool, typer.Option("--replace", help="Begin anew where there is an index already.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a searchable index of codes.
+    """Make a searchable index of codes, or add codes to one. Loading a file again changes nothing.
 
     Example: drlh index photos-codes.npz -o photos-index
     """
     from drlh.codes_file import load_codes
-    from drlh.index.flat import save_index
+    from drlh.index.addresses import create_engine, shown
+    from drlh.index.loading import load_items
 
     items = load_codes(codes)
-    save_index(out, items, items.notes)
+    start = time.perf_counter()
+    with ProgressBar() as bar, create_engine(engine, items.n_bits, notes=items.notes, replace=replace) as place:
+        load_items(place, items, first_id=first_id, progress=bar)
+        n = len(place)
+    seconds = round(time.perf_counter() - start, 2)
     if as_json:
-        print_json({"index": str(out), "rows": len(items), "bits": items.n_bits})
+        print_json({"index": shown(engine), "rows": n, "loaded": len(items), "bits": items.n_bits, "seconds": seconds})
     else:
-        print(f"{out}: {len(items):,} codes of {items.n_bits} bits")
+        print(f"{shown(engine)}: {n:,} codes of {items.n_bits} bits, {len(items):,} of them loaded in {seconds} s")
 
 
 @app.command()
 def search(
-    index: Annotated[Path, typer.Argument(help="An index made by `drlh index`.")],
     photos: Annotated[list[Path], typer.Argument(help="Image files to search with.")],
+    engine: Annotated[
+        str,
+        typer.Option("--index", "--engine", help="Where the index is: as in `drlh index`."),
+    ],
     model: Annotated[Path, typer.Option(help="The model that made the codes.")],
     k: Annotated[int, typer.Option("-k", help="How many neighbours.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
     """Find the nearest images of a photo.
 
-    Example: drlh search photos-index --model photos.model holiday.jpg -k 10
+    Example: drlh search holiday.jpg --index photos-index --model photos.model -k 10
     """
+    from drlh.index.addresses import open_engine
     from drlh.stages import search_photos
 
-    results = search_photos(index, model, photos, k)
+    with open_engine(engine) as place:
+        results = search_photos(place, model, photos, k)
     if as_json:
         print_json(results)
         return

@@ -16,9 +16,10 @@ from drlh.data.base import Labels
 from drlh.errors import UserError
 from drlh.evaluate.protocols import get_protocol, labels_digest, split_digest
 from drlh.features import extract_blocks, extractor_from
+from drlh.files import file_digest
 from drlh.hashers.base import Hasher, save_hasher
 from drlh.hashers.methods import find_method, load_hasher, make_hasher
-from drlh.index.flat import FlatIndex, load_index
+from drlh.index.engine import Engine, Found
 from drlh.progress import Progress, quiet
 
 
@@ -72,6 +73,7 @@ def encode_data(
         packed.append(pack(hasher.transform(features)))
         left_out += sentences
     kept = subset(dataset, np.concatenate(rows))
+    notes = notes | {"model_sha256": file_digest(model)}
     codes = CodeSet(np.concatenate(packed), hasher.n_bits, kept.labels, kept.classes, names_of(kept), kept.test, notes)
     save_codes(path, codes)
     return codes, tuple(left_out)
@@ -98,33 +100,28 @@ def _feature_blocks(
         yield block.rows, block.features, block.left_out
 
 
-def search_photos(
-    index: str | Path | FlatIndex, model: str | Path, photos: Sequence[Path], k: int
-) -> list[dict[str, Any]]:
+def search_photos(engine: Engine, model: str | Path, photos: Sequence[Path], k: int) -> list[dict[str, Any]]:
     """For each photo its code and the k nearest items with name, labels and distance."""
     hasher, notes = load_hasher(model)
-    opened = index if isinstance(index, FlatIndex) else load_index(index)
+    if engine.notes.get("model_sha256") not in (None, file_digest(model)):
+        raise UserError(f"the codes of this index were not made with {model}: name the model that made them")
     images = FileImages(Path(), [str(photo) for photo in photos])
     pictures = [images.read(row) for row in range(len(images))]
     packed = pack(hasher.transform(_extractor(notes)(pictures)))
-    distances, rows = opened.search(packed, k)
+    found = zip(*engine.search(packed, k), strict=True)
     return [
-        {"photo": str(photo), "code": to_hex(code), "hits": hits_of(opened.items, near, found)}
-        for photo, code, near, found in zip(photos, packed, distances, rows, strict=True)
+        {"photo": str(photo), "code": to_hex(code), "hits": hits_of(engine, hits)}
+        for photo, code, hits in zip(photos, packed, found, strict=True)
     ]
 
 
-def hits_of(items: CodeSet, distances: NDArray[np.int64], rows: NDArray[np.int64]) -> list[dict[str, Any]]:
-    return [
-        {
-            "rank": rank,
-            "row": int(row),
-            "name": str(items.names[row]),
-            "labels": label_names(items.labels[row], items.classes),
-            "distance": int(distance),
-        }
-        for rank, (distance, row) in enumerate(zip(distances, rows, strict=True), 1)
-    ]
+def hits_of(engine: Engine, found: Found) -> list[dict[str, Any]]:
+    """One query's hits with what people want to see of them."""
+    hits = []
+    for rank, (distance, number, detail) in enumerate(zip(*found, engine.describe(found[1]), strict=True), 1):
+        name, labels = (str(number), ()) if detail is None else detail
+        hits.append({"rank": rank, "id": int(number), "name": name, "labels": list(labels), "distance": int(distance)})
+    return hits
 
 
 def label_names(label: Labels | np.integer[Any], classes: Sequence[str]) -> list[str]:

@@ -1,0 +1,59 @@
+"""Exact scans over codes, in memory or mapped from a file, by faiss.
+
+faiss is fast on a few widths only, so codes are padded with zero bits, which no distance sees.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drlh.codes import Packed, bytes_per_code
+
+_FAST_WIDTHS = (4, 8, 16, 32, 64)
+
+
+def fast_width(n_bits: int) -> int:
+    """Bytes a code takes in a scan: the next width with a fast path, past 64 the next multiple of 8."""
+    wanted = bytes_per_code(n_bits)
+    return next((width for width in _FAST_WIDTHS if width >= wanted), (wanted + 7) // 8 * 8)
+
+
+def widen(packed: Packed, width: int) -> Packed:
+    """Packed codes (n, bytes) padded to (n, width); no copy where they have that width."""
+    if packed.shape[1] == width:
+        return np.ascontiguousarray(packed)
+    padded = np.zeros((len(packed), width), np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return padded
+
+
+def nearest_rows(queries: Packed, codes: Packed, k: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """(distances, rows) of the k nearest of `codes`, (n_queries, k) each, by (distance, row); k is at most len(codes).
+
+    faiss's heap orders by (distance, row) and rows come in order, so the lowest rows of a tie stay in it.
+    """
+    import faiss
+
+    distances, rows = faiss.knn_hamming(queries, codes, k)
+    return distances, rows
+
+
+def rows_within(
+    queries: Packed, codes: Packed, radius: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """(bounds, distances, rows) of all codes within `radius`: query i has the entries bounds[i] to bounds[i + 1]."""
+    import faiss
+
+    result = faiss.RangeSearchResult(len(queries))
+    faiss.hamming_range_search(  # type: ignore[attr-defined]
+        faiss.swig_ptr(queries),
+        faiss.swig_ptr(codes),
+        len(queries),
+        len(codes),
+        radius + 1,  # faiss takes what is nearer than its radius
+        codes.shape[1],
+        result,
+    )
+    bounds = faiss.rev_swig_ptr(result.lims, len(queries) + 1).astype(np.int64)
+    n_found = int(bounds[-1])
+    distances = faiss.rev_swig_ptr(result.distances, n_found).astype(np.int32)
+    return bounds, distances, faiss.rev_swig_ptr(result.labels, n_found).copy()
