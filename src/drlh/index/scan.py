@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from drlh.codes import Packed, bytes_per_code
 
 _FAST_WIDTHS = (4, 8, 16, 32, 64)
+_QUERIES = 32  # searched together: their counts stay in the cache
+_PLACES = 32 << 20  # bytes for counts
 
 
 def fast_width(n_bits: int) -> int:
@@ -29,12 +31,19 @@ def widen(packed: Packed, width: int) -> Packed:
 def nearest_rows(queries: Packed, codes: Packed, k: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """(distances, rows) of the k nearest of `codes`, (n_queries, k) each, by (distance, row); k is at most len(codes).
 
-    faiss's heap orders by (distance, row) and rows come in order, so the lowest rows of a tie stay in it.
+    faiss's counting search keeps the first k rows of each distance in the order in which it meets them, which is what
+    ties by row ask for. It needs k places a distance; where that is too much its heap, ordered alike, takes over.
     """
     import faiss
 
-    distances, rows = faiss.knn_hamming(queries, codes, k)
-    return distances, rows
+    places = 8 * (8 * codes.shape[1] + 1) * k
+    step = max(1, min(_QUERIES, _PLACES // places))
+    variant = "mc" if places <= _PLACES else "hc"
+    blocks = [
+        faiss.knn_hamming(queries[start : start + step], codes, k, variant=variant)
+        for start in range(0, len(queries), step)
+    ]
+    return np.concatenate([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
 
 
 def rows_within(
