@@ -17,8 +17,10 @@ from drlh.index.loading import load_items
 N_BITS = 20
 
 
-@pytest.fixture(params=["directory"])
+@pytest.fixture(params=["directory", "postgresql"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgresql":
+        return request.getfixturevalue("postgres_address")
     return str(tmp_path / "index")
 
 

@@ -52,8 +52,12 @@ def create_engine(
 
 def _engine(address: str) -> type[Engine]:
     """Engines are loaded when they are named: each needs packages of its own."""
+    if address.startswith(("postgresql://", "postgres://")):
+        from drlh.index.postgres import PostgresIndex
+
+        return PostgresIndex
     if "://" in address:
-        raise UserError(f"no engine answers to {shown(address)}: give a directory")
+        raise UserError(f"no engine answers to {shown(address)}: give a directory or postgresql://…")
     from drlh.index.in_process import Index
 
     return Index

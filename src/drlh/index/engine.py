@@ -24,6 +24,7 @@ class Engine(ABC):
 
     n_bits: int
     notes: dict[str, Any]  # of the model that made the codes
+    approximate: str | None  # the method that searches answer by, where they are not exact
     block = 50_000  # rows that are best added in one go
 
     @classmethod
@@ -55,8 +56,11 @@ class Engine(ABC):
         """Removes rows and returns how many there were; ids that are not there do no harm."""
 
     @abstractmethod
-    def search(self, packed: Packed, k: int) -> Found:
-        """(distances, ids) of the k nearest, (n_queries, min(k, n)) each, by (distance, id)."""
+    def search(self, packed: Packed, k: int, *, exact: bool = False) -> Found:
+        """(distances, ids) of the k nearest, (n_queries, min(k, n)) each, by (distance, id).
+
+        An index made with `approximate` answers by that method, unless this search is to be `exact`.
+        """
 
     @abstractmethod
     def search_radius(self, packed: Packed, radius: int) -> list[Found]:
@@ -92,6 +96,11 @@ def check_packed(packed: Packed, n_bits: int) -> Packed:
         row = int(np.flatnonzero(past)[0])
         raise UserError(f"codes of {n_bits} bits end there: row {row} has bits set past them; pack it with drlh.codes")
     return packed
+
+
+def check_details(details: Details | None, n: int) -> None:
+    if details is not None and len(details) != n:
+        raise UserError(f"every code needs a name: got {n} codes and {len(details)} names")
 
 
 def check_k(k: int) -> int:

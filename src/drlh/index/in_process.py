@@ -15,7 +15,17 @@ from drlh.codes import Packed
 from drlh.errors import UserError
 from drlh.index import directory as disk
 from drlh.index.details import Detail, Details
-from drlh.index.engine import Engine, Found, check_k, check_packed, check_radius, merge, no_hits, sorted_hits
+from drlh.index.engine import (
+    Engine,
+    Found,
+    check_details,
+    check_k,
+    check_packed,
+    check_radius,
+    merge,
+    no_hits,
+    sorted_hits,
+)
 from drlh.index.ids import check_ids
 from drlh.index.part import Part, make_part, settle
 from drlh.index.part_files import PartFiles
@@ -32,6 +42,7 @@ class Index(Engine):
             raise UserError(f"codes have at least one bit: got n_bits={n_bits}")
         self.n_bits = n_bits
         self.notes = notes or {}
+        self.approximate = None
         self._parts: list[Part] = []
         self._files: PartFiles | None = None
 
@@ -81,8 +92,7 @@ class Index(Engine):
     def add(self, packed: Packed, ids: ArrayLike, details: Details | None = None) -> None:
         packed = check_packed(packed, self.n_bits)
         numbers = check_ids(ids, len(packed))
-        if details is not None and len(details) != len(packed):
-            raise UserError(f"every code needs a name: got {len(packed)} codes and {len(details)} names")
+        check_details(details, len(packed))
         if not len(packed):
             return
         new = make_part(widen(packed, fast_width(self.n_bits)), numbers, details)
@@ -98,7 +108,7 @@ class Index(Engine):
                 self._commit(parts)
         return n_removed
 
-    def search(self, packed: Packed, k: int) -> Found:
+    def search(self, packed: Packed, k: int, *, exact: bool = False) -> Found:
         queries, k = self._queries(packed), min(check_k(k), len(self))
         if not k or not len(queries):
             return no_hits(len(queries), k)
