@@ -1,4 +1,4 @@
-"""A PostgreSQL server for the tests that want one: started when first asked for, stopped at the end."""
+"""Servers for the tests that want one: started when first asked for, stopped at the end, one for each worker."""
 
 import shutil
 import tempfile
@@ -31,3 +31,26 @@ def postgres_server() -> Iterator[str]:
 def postgres_address(postgres_server: str) -> str:
     """A table that no other test uses."""
     return f"{postgres_server}&table=t_{uuid.uuid4().hex}"
+
+
+@pytest.fixture(scope="session")
+def milvus_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A file whose embedded server runs until the end; to start one for each test takes longer than the tests."""
+    from drlh.index.milvus_connection import connect, disconnect, parse_address
+
+    address = parse_address(str(tmp_path_factory.mktemp("milvus") / "index.db"))
+    client = connect(address)
+    yield str(address.file)
+    disconnect(client, address)
+
+
+@pytest.fixture
+def milvus_address(milvus_file: str) -> str:
+    """The file without what other tests left in it."""
+    from drlh.index.milvus_connection import connect, disconnect, parse_address
+
+    address = parse_address(milvus_file)
+    client = connect(address)
+    client.drop_collection(address.collection)
+    disconnect(client, address)
+    return milvus_file

@@ -17,11 +17,11 @@ from drlh.index.loading import load_items
 N_BITS = 20
 
 
-@pytest.fixture(params=["directory", "postgresql"])
+@pytest.fixture(params=["directory", "postgres", "milvus"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgresql":
-        return request.getfixturevalue("postgres_address")
-    return str(tmp_path / "index")
+    if request.param == "directory":
+        return str(tmp_path / "index")
+    return str(request.getfixturevalue(f"{request.param}_address"))
 
 
 @pytest.fixture

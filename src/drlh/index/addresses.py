@@ -1,10 +1,13 @@
 """Where an index lives, as people write it: a directory, `postgresql://…`, `milvus://…`, or a Milvus file `….db`."""
 
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from drlh.errors import UserError
 from drlh.index.engine import Engine
+
+_MILVUS_FILE = ".db"
 
 
 def shown(address: str) -> str:
@@ -56,8 +59,14 @@ def _engine(address: str) -> type[Engine]:
         from drlh.index.postgres import PostgresIndex
 
         return PostgresIndex
+    if address.startswith("milvus://") or (address.endswith(_MILVUS_FILE) and not Path(address).is_dir()):
+        from drlh.index.milvus import MilvusIndex
+
+        return MilvusIndex
     if "://" in address:
-        raise UserError(f"no engine answers to {shown(address)}: give a directory or postgresql://…")
+        raise UserError(
+            f"no engine answers to {shown(address)}: give a directory, postgresql://…, milvus://… or FILE{_MILVUS_FILE}"
+        )
     from drlh.index.in_process import Index
 
     return Index
