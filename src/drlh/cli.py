@@ -52,6 +52,10 @@ SeedOption = Annotated[int, typer.Option(help="Seed of the split and of the meth
 QueryOption = Annotated[int | None, typer.Option("--n-query", help="Number of queries (protocol split).")]
 TrainOption = Annotated[int | None, typer.Option("--n-train", help="Number of training images (protocol split).")]
 
+EngineOption = Annotated[
+    str, typer.Option("--index", "--engine", help="A directory, postgresql://…, milvus://… or a Milvus file FILE.db.")
+]
+
 
 def main() -> None:
     """Entry point of the command `drlh`."""
@@ -329,11 +333,11 @@ def index(
     """
     from drlh.codes_file import load_codes
     from drlh.index.addresses import create_engine, shown
-    from drlh.index.loading import load_items
+    from drlh.index.loading import load_items, notes_of
 
     items = load_codes(codes)
     start = time.perf_counter()
-    with ProgressBar() as bar, create_engine(engine, items.n_bits, notes=items.notes, replace=replace) as place:
+    with ProgressBar() as bar, create_engine(engine, items.n_bits, notes=notes_of(items), replace=replace) as place:
         load_items(place, items, first_id=first_id, progress=bar)
         n = len(place)
     seconds = round(time.perf_counter() - start, 2)
@@ -346,29 +350,59 @@ def index(
 @app.command()
 def search(
     photos: Annotated[list[Path], typer.Argument(help="Image files to search with.")],
-    engine: Annotated[
-        str,
-        typer.Option("--index", "--engine", help="Where the index is: as in `drlh index`."),
-    ],
+    engine: EngineOption,
     model: Annotated[Path, typer.Option(help="The model that made the codes.")],
     k: Annotated[int, typer.Option("-k", help="How many neighbours.")] = 10,
+    radius: Annotated[int | None, typer.Option(help="All images within this distance, instead of k.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with thumbnails to this file.")] = None,
+    images: Annotated[Path | None, typer.Option(help="The folder that was encoded, for the page's thumbnails.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the nearest images of a photo.
 
-    Example: drlh search holiday.jpg --index photos-index --model photos.model -k 10
+    Example: drlh search holiday.jpg --index photos-index --model photos.model -k 10 --html hits.html --images photos/
     """
     from drlh.index.addresses import open_engine
     from drlh.stages import search_photos
 
+    if images is not None and not images.is_dir():
+        raise UserError(f"--images {images} is not a folder: give the one that was encoded")
     with open_engine(engine) as place:
-        results = search_photos(place, model, photos, k)
+        results = search_photos(place, model, photos, k, radius)
+    if html is not None:
+        from drlh.files import write_text
+        from drlh.report.search_page import search_page
+
+        write_text(html, search_page(results, images))
     if as_json:
         print_json(results)
         return
     for result in results:
         rows = [[hit["rank"], hit["distance"], hit["name"], ", ".join(hit["labels"])] for hit in result["hits"]]
         print_table(["rank", "distance", "image", "labels"], rows, title=f"{result['photo']}  {result['code']}")
+    if html is not None:
+        print(f"\nThe page with pictures: {html}")
+
+
+@app.command()
+def remove(
+    ids: Annotated[list[int], typer.Argument(help="Ids of images, as `drlh search --json` shows them.")],
+    engine: EngineOption,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove images from an index; ids that are not there do no harm.
+
+    Example: drlh remove 17 20345 --index photos-index
+    """
+    from drlh.index.addresses import open_engine, shown
+
+    with open_engine(engine) as place:
+        n_removed = place.remove(ids)
+        n = len(place)
+    if as_json:
+        print_json({"index": shown(engine), "removed": n_removed, "rows": n})
+    else:
+        print(f"{shown(engine)}: {n_removed:,} removed, {n:,} left")
 
 
 @app.command()

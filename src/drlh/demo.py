@@ -14,7 +14,7 @@ from drlh.features import make_extractor, with_features
 from drlh.files import write_text
 from drlh.hashers.methods import DEFAULT_METHOD
 from drlh.index.in_process import Index
-from drlh.index.loading import load_items
+from drlh.index.loading import load_items, notes_of
 from drlh.progress import Progress, quiet
 from drlh.report.page import Hit, Search, demo_page
 from drlh.stages import encode_data, fit_model, label_names
@@ -31,7 +31,7 @@ def run_demo(directory: Path, progress: Progress = quiet) -> dict[str, Any]:
     split = get_protocol("split").split(dataset.labels, None, SEED, N_QUERY)
     model = directory / f"{METHODS[-1]}.model"
     codes, _ = encode_data(model, subset(dataset, split.database), directory / "codes.npz")
-    index = Index.create(directory / "index", codes.n_bits, notes=codes.notes)
+    index = Index.create(directory / "index", codes.n_bits, notes=notes_of(codes))
     load_items(index, codes)
     searches = _searches(dataset, split, model, index, codes, directory)
     page = directory / "index.html"

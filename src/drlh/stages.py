@@ -100,15 +100,20 @@ def _feature_blocks(
         yield block.rows, block.features, block.left_out
 
 
-def search_photos(engine: Engine, model: str | Path, photos: Sequence[Path], k: int) -> list[dict[str, Any]]:
-    """For each photo its code and the k nearest items with name, labels and distance."""
+def search_photos(
+    engine: Engine, model: str | Path, photos: Sequence[Path], k: int, radius: int | None = None
+) -> list[dict[str, Any]]:
+    """For each photo its code and the k nearest items, or all within `radius`, with name, labels and distance."""
     hasher, notes = load_hasher(model)
     if engine.notes.get("model_sha256") not in (None, file_digest(model)):
         raise UserError(f"the codes of this index were not made with {model}: name the model that made them")
     images = FileImages(Path(), [str(photo) for photo in photos])
     pictures = [images.read(row) for row in range(len(images))]
     packed = pack(hasher.transform(_extractor(notes)(pictures)))
-    found = zip(*engine.search(packed, k), strict=True)
+    if radius is None:
+        found = list(zip(*engine.search(packed, k), strict=True))
+    else:
+        found = engine.search_radius(packed, radius)
     return [
         {"photo": str(photo), "code": to_hex(code), "hits": hits_of(engine, hits)}
         for photo, code, hits in zip(photos, packed, found, strict=True)

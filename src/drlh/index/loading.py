@@ -1,5 +1,7 @@
 """A file of codes → an engine, block by block; loading the same file again changes nothing."""
 
+from typing import Any
+
 import numpy as np
 
 from drlh.codes_file import CodeSet
@@ -24,6 +26,11 @@ def load_items(engine: Engine, items: CodeSet, *, first_id: int = 0, progress: P
         ids = np.arange(rows.start, rows.stop) + first_id
         engine.add(items.packed[rows], ids, details_of(items, rows))
         progress(rows.stop, len(items), "indexing")
+
+
+def notes_of(items: CodeSet) -> dict[str, Any]:
+    """What an index remembers of the model: enough to refuse the codes and queries of another."""
+    return {key: items.notes[key] for key in ("data", "model_sha256") if key in items.notes}
 
 
 def details_of(items: CodeSet, rows: slice = slice(None)) -> Details:
