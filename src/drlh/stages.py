@@ -1,16 +1,17 @@
 """What the verbs do, stage by stage: data → model, data → codes, photo → hits."""
 
 import inspect
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import pack, to_hex
-from drlh.codes_file import CodeSet, save_codes
+from drlh.codes import Packed, bytes_per_code, pack, to_hex
+from drlh.codes_file import CodeSet, load_codes, write_codes
 from drlh.data import DataSet, FileImages, subset
 from drlh.data.base import Labels
 from drlh.errors import UserError
@@ -64,19 +65,29 @@ def fit_model(
 def encode_data(
     model: str | Path, dataset: DataSet, path: str | Path, *, skip_bad: bool = False, progress: Progress = quiet
 ) -> tuple[CodeSet, tuple[str, ...]]:
-    """Codes of all rows, written to `path`; images pass through the features the model was fitted on."""
+    """Codes of all rows, written to `path`; images pass through the features the model was fitted on.
+
+    Memory holds one block of pictures, and of each row its name and label.
+    """
     hasher, notes = load_hasher(model)
-    rows, packed = [], []
+    rows: list[NDArray[np.int64]] = []
     left_out: list[str] = []
-    for block_rows, features, sentences in _feature_blocks(dataset, hasher, notes, skip_bad, progress):
-        rows.append(block_rows)
-        packed.append(pack(hasher.transform(features)))
-        left_out += sentences
-    kept = subset(dataset, np.concatenate(rows))
-    notes = notes | {"model_sha256": file_digest(model)}
-    codes = CodeSet(np.concatenate(packed), hasher.n_bits, kept.labels, kept.classes, names_of(kept), kept.test, notes)
-    save_codes(path, codes)
-    return codes, tuple(left_out)
+    with tempfile.TemporaryFile() as spool:  # how many rows are good is known at the end, but a file begins with it
+        for block_rows, features, sentences in _feature_blocks(dataset, hasher, notes, skip_bad, progress):
+            rows.append(block_rows)
+            spool.write(pack(hasher.transform(features)).tobytes())
+            left_out += sentences
+        kept = subset(dataset, np.concatenate(rows)) if left_out else dataset
+        packed = _spooled(spool, bytes_per_code(hasher.n_bits))
+        notes = notes | {"model_sha256": file_digest(model)}
+        write_codes(path, hasher.n_bits, packed, kept.labels, kept.classes, kept.name_of, kept.test, notes)
+    return load_codes(path), tuple(left_out)
+
+
+def _spooled(file: IO[bytes], width: int) -> Iterator[Packed]:
+    file.seek(0)
+    while block := file.read(width << 16):
+        yield np.frombuffer(block, np.uint8).reshape(-1, width)
 
 
 def _feature_blocks(
@@ -133,10 +144,6 @@ def label_names(label: Labels | np.integer[Any], classes: Sequence[str]) -> list
     """The class names of one row's label, an id or a multi-hot vector."""
     ids = np.flatnonzero(label).tolist() if np.ndim(label) else [int(label)]
     return [classes[number] for number in ids]
-
-
-def names_of(dataset: DataSet) -> NDArray[np.str_]:
-    return np.array([dataset.name_of(row) for row in range(len(dataset))], dtype=np.str_)
 
 
 def _features(dataset: DataSet) -> NDArray[np.float32]:
