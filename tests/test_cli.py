@@ -126,6 +126,15 @@ def test_an_index_is_added_to_searched_by_radius_shown_and_thinned(run: Run, pho
     assert (outcome.code, "is not a folder" in outcome.err) == (2, True)
 
 
+def test_an_approximate_index_tells_its_measured_recall(run: Run, photos: Path, tmp_path: Path) -> None:
+    _, codes = make_index(run, photos, tmp_path, tmp_path / "i")
+    made = run("index", codes, "-o", tmp_path / "a", "--approximate", "ivf", "--json").json
+    assert (made["approximate"], made["recall"]) == ("ivf", 1.0)  # so few codes are scanned
+    assert "recall@100 1.0000" in run("index", codes, "-o", tmp_path / "a").out
+    outcome = run("index", codes, "-o", tmp_path / "i", "--approximate", "hnsw")
+    assert (outcome.code, "was not made for hnsw" in outcome.err) == (2, True)
+
+
 def test_codes_of_another_model_are_refused_unless_they_replace(run: Run, photos: Path, tmp_path: Path) -> None:
     _, codes = make_index(run, photos, tmp_path, tmp_path / "i")
     other = tmp_path / "other"

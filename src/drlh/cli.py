@@ -325,6 +325,9 @@ def index(
     ],
     first_id: Annotated[int, typer.Option(help="The id of the first row; rows are counted on from there.")] = 0,
     replace: Annotated[bool, typer.Option("--replace", help="Begin anew where there is an index already.")] = False,
+    approximate: Annotated[
+        str | None, typer.Option(help="A new index answers nearly, by ivf or hnsw; its recall is measured and printed.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a searchable index of codes, or add codes to one. Loading a file again changes nothing.
@@ -334,17 +337,26 @@ def index(
     from drlh.codes_file import load_codes
     from drlh.index.addresses import create_engine, shown
     from drlh.index.loading import load_items, notes_of
+    from drlh.index.recall import measure_recall
 
     items = load_codes(codes)
     start = time.perf_counter()
-    with ProgressBar() as bar, create_engine(engine, items.n_bits, notes=notes_of(items), replace=replace) as place:
+    place = create_engine(engine, items.n_bits, notes=notes_of(items), approximate=approximate, replace=replace)
+    with ProgressBar() as bar, place:
         load_items(place, items, first_id=first_id, progress=bar)
-        n = len(place)
-    seconds = round(time.perf_counter() - start, 2)
+        seconds = round(time.perf_counter() - start, 2)
+        result = {"index": shown(engine), "rows": len(place), "loaded": len(items), "bits": items.n_bits}
+        if place.approximate is not None:
+            result |= {"approximate": place.approximate} | measure_recall(place, items.packed)
     if as_json:
-        print_json({"index": shown(engine), "rows": n, "loaded": len(items), "bits": items.n_bits, "seconds": seconds})
-    else:
-        print(f"{shown(engine)}: {n:,} codes of {items.n_bits} bits, {len(items):,} of them loaded in {seconds} s")
+        print_json(result | {"seconds": seconds})
+        return
+    print(f"{shown(engine)}: {result['rows']:,} codes of {items.n_bits} bits, {len(items):,} loaded in {seconds} s")
+    if "recall" in result:
+        print(
+            f"{result['approximate']}: recall@{result['k']} {result['recall']:.4f}, {result['queries_per_second']:,} "
+            f"queries/s; exact: {result['exact_queries_per_second']:,} queries/s"
+        )
 
 
 @app.command()

@@ -50,6 +50,9 @@ def create_engine(
         raise UserError(
             f"{shown(address)} holds codes of another model; choose another place, or pass --replace to begin anew"
         )
+    if approximate is not None and found.approximate != approximate:
+        found.close()
+        raise UserError(f"{shown(address)} was not made for {approximate}; pass --replace to begin anew")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The index in one process: exact, in memory or in a directory, with one writer and many readers.
+"""The index in one process: in memory or in a directory, exact unless asked otherwise, one writer and many readers.
 
 In a directory every change is on disk when the call returns. A reader keeps what it opened until `reload`.
 """
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from drlh.codes import Packed
 from drlh.errors import UserError
 from drlh.index import directory as disk
+from drlh.index.approximate import check_method
 from drlh.index.details import Detail, Details
 from drlh.index.engine import (
     Engine,
@@ -37,12 +38,12 @@ class Index(Engine):
 
     block = 5_000_000
 
-    def __init__(self, n_bits: int, *, notes: dict[str, Any] | None = None) -> None:
+    def __init__(self, n_bits: int, *, notes: dict[str, Any] | None = None, approximate: str | None = None) -> None:
         if n_bits < 1:
             raise UserError(f"codes have at least one bit: got n_bits={n_bits}")
         self.n_bits = n_bits
         self.notes = notes or {}
-        self.approximate = None
+        self.approximate = check_method(approximate)
         self._parts: list[Part] = []
         self._files: PartFiles | None = None
 
@@ -59,8 +60,8 @@ class Index(Engine):
         notes: dict[str, Any] | None = None,
         approximate: str | None = None,
     ) -> Self:
-        index = cls(n_bits, notes=notes)
-        files = PartFiles(Path(address), n_bits=n_bits, notes=index.notes)
+        index = cls(n_bits, notes=notes, approximate=approximate)
+        files = PartFiles(Path(address), n_bits=n_bits, notes=index.notes, approximate=approximate)
         disk.prepare(files.directory)
         with disk.writing(files.directory):
             files.write([])
@@ -72,7 +73,7 @@ class Index(Engine):
         """The index in a directory, mapped; `verify` reads all of it once and compares digests."""
         files = PartFiles(Path(address), verify=verify)
         files.read()
-        index = cls(files.n_bits, notes=files.notes)
+        index = cls(files.n_bits, notes=files.notes, approximate=files.approximate)
         index._files, index._parts = files, files.parts
         return index
 
@@ -87,7 +88,10 @@ class Index(Engine):
     @property
     def nbytes(self) -> int:
         """Bytes of codes, ids and lists, in memory or mapped; names and labels are not counted."""
-        return sum(part.segment.nbytes + part.removed.nbytes for part in self._parts)
+        return sum(
+            part.segment.nbytes + part.removed.nbytes + (part.approximate.stored.nbytes if part.approximate else 0)
+            for part in self._parts
+        )
 
     def add(self, packed: Packed, ids: ArrayLike, details: Details | None = None) -> None:
         packed = check_packed(packed, self.n_bits)
@@ -112,8 +116,9 @@ class Index(Engine):
         queries, k = self._queries(packed), min(check_k(k), len(self))
         if not k or not len(queries):
             return no_hits(len(queries), k)
-        answers = [part.nearest(queries, k) for part in self._parts]
-        return answers[0] if len(answers) == 1 else merge(answers, k)
+        answers = [part.nearest(queries, k, exact or self.approximate is None) for part in self._parts]
+        # An exact answer of one part is in order already.
+        return answers[0] if len(answers) == 1 and self.approximate is None else merge(answers, k)
 
     def search_radius(self, packed: Packed, radius: int) -> list[Found]:
         queries, radius = self._queries(packed), min(check_radius(radius), self.n_bits)
@@ -132,6 +137,7 @@ class Index(Engine):
         if self._files is None or not self._files.read():
             return False
         self.n_bits, self.notes, self._parts = self._files.n_bits, self._files.notes, self._files.parts
+        self.approximate = self._files.approximate
         return True
 
     def close(self) -> None:
@@ -150,7 +156,7 @@ class Index(Engine):
             yield
 
     def _commit(self, parts: Sequence[Part]) -> None:
-        settled = settle(parts)
+        settled = [part.prepared(self.approximate) for part in settle(parts)]
         if self._files is None:
             self._parts = settled
         else:

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drlh.codes import Packed
+from drlh.index.approximate import SMALLEST, Approximate, build_approximate
 from drlh.index.details import Detail, Details, StoredDetails, join_details, store
 from drlh.index.engine import Found
 from drlh.index.ids import Ids, find_sorted
+from drlh.index.scan import nearest_rows
 from drlh.index.segment import Segment, make_segment
 
 _MOST_REMOVED = 0.25  # of its rows; past that a part is made anew
@@ -21,17 +23,19 @@ class Part:
     segment: Segment
     details: StoredDetails | None = None
     removed: Ids = field(default_factory=lambda: np.empty(0, np.int64))  # ascending
+    approximate: Approximate | None = None
 
     def __len__(self) -> int:
         return len(self.segment) - len(self.removed)
 
-    def nearest(self, queries: Packed, k: int) -> Found:
+    def nearest(self, queries: Packed, k: int, exact: bool = True) -> Found:
+        scan = nearest_rows if exact or self.approximate is None else self.approximate.nearest_rows
         if not len(self.removed):
-            return self.segment.nearest(queries, k)
+            return self.segment.nearest(queries, k, scan)
         k, n = min(k, len(self)), len(self.segment)
         asked = min(n, k + k // 4 + 16)
         while True:  # the answer without the removed is what is left of a longer answer
-            distances, ids = self.segment.nearest(queries, asked)
+            distances, ids = self.segment.nearest(queries, asked, scan)
             live = find_sorted(self.removed, ids) < 0
             if asked == n or (live.sum(axis=1) >= k).all():
                 break
@@ -54,6 +58,12 @@ class Part:
         gone = ids[self.holds(ids)]
         return replace(self, removed=np.union1d(self.removed, gone)) if len(gone) else self
 
+    def prepared(self, method: str | None) -> "Part":
+        """This part with its approximate search, where one is wanted and worth it."""
+        if method is None or self.approximate is not None or len(self.segment.codes) < SMALLEST:
+            return self
+        return replace(self, approximate=build_approximate(self.segment.codes, method))
+
     def describe(self, ids: Ids) -> list[Detail | None]:
         rows = np.full(len(ids), -1) if self.details is None else self.details.find(ids)
         found: list[Detail | None] = []
@@ -69,6 +79,8 @@ class Part:
             arrays["ends"] = self.segment.ends
         if len(self.removed):
             arrays["removed"] = self.removed
+        if self.approximate is not None:
+            arrays["approximate"] = self.approximate.stored
         return arrays | ({} if self.details is None else self.details.arrays())
 
 

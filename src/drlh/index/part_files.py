@@ -9,6 +9,7 @@ import numpy as np
 
 from drlh.errors import UserError
 from drlh.index import directory as disk
+from drlh.index.approximate import Approximate
 from drlh.index.details import from_arrays
 from drlh.index.part import Part
 from drlh.index.segment import Segment
@@ -26,6 +27,7 @@ class PartFiles:
     verify: bool = True
     n_bits: int = 0
     notes: dict[str, Any] = field(default_factory=dict)
+    approximate: str | None = None
     number: int = -1  # of the newest file; it grows with every change
     parts: list[Part] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
@@ -50,7 +52,8 @@ class PartFiles:
         self.number = max(self.number, disk.last_number(self.directory))
         records = [self._write_part(part) for part in parts]
         self.number += 1
-        pointer = {"n_bits": self.n_bits, "notes": self.notes, "number": self.number, "parts": records}
+        about = {"n_bits": self.n_bits, "notes": self.notes, "approximate": self.approximate}
+        pointer = about | {"number": self.number, "parts": records}
         disk.write_pointer(self.directory, pointer)
         disk.clean(self.directory, {entry["file"] for record in records for entry in record["files"].values()})
         self._take_up(pointer, verify=False)
@@ -72,10 +75,12 @@ class PartFiles:
         known = {str(record): part for record, part in zip(self.records, self.parts, strict=True)}
         parts = [known.get(str(record)) or self._open_part(record, verify) for record in pointer["parts"]]
         self.n_bits, self.notes = int(pointer["n_bits"]), dict(pointer["notes"])
+        self.approximate = pointer["approximate"]
         self.parts, self.records, self.number = parts, pointer["parts"], pointer["number"]
 
     def _open_part(self, record: Record, verify: bool) -> Part:
         arrays = disk.map_arrays(self.directory, record["files"], verify=verify)
         details = from_arrays(arrays, record["classes"]) if "names" in arrays else None
         segment = Segment(arrays["codes"], arrays["ids"], arrays.get("ends"))
-        return Part(segment, details, arrays.get("removed", np.empty(0, np.int64)))
+        approximate = Approximate(arrays["approximate"]) if "approximate" in arrays else None
+        return Part(segment, details, arrays.get("removed", np.empty(0, np.int64)), approximate)

@@ -5,6 +5,7 @@ with the sorted list of its ids, and a search scans thousands of codes instead o
 one row for each id. Both answer exactly, by (distance, id).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,9 @@ from drlh.index.engine import Found, sorted_hits
 from drlh.index.ids import Ids, compact, find_sorted
 from drlh.index.ragged import Ragged, spread
 from drlh.index.scan import nearest_rows, rows_within
+
+# (queries, codes, k) → (distances, rows) of the k nearest codes.
+Scan = Callable[[Packed, Packed, int], tuple[NDArray[np.int32], NDArray[np.int64]]]
 
 # A list costs its end beside its code, and gathering beside scanning: below two ids a code, rows are better.
 _IDS_PER_CODE = 2
@@ -37,18 +41,18 @@ class Segment:
     def nbytes(self) -> int:
         return self.codes.nbytes + self.ids.nbytes + (0 if self.ends is None else self.ends.nbytes)
 
-    def nearest(self, queries: Packed, k: int) -> Found:
-        """(distances, ids) of the k nearest, (n_queries, min(k, n)) each."""
+    def nearest(self, queries: Packed, k: int, scan: Scan = nearest_rows) -> Found:
+        """(distances, ids) of the k nearest, (n_queries, min(k, n)) each; `scan` finds the nearest of our codes."""
         k = min(k, len(self))
         if self.ends is None:
-            distances, rows = nearest_rows(queries, self.codes, k)
+            distances, rows = scan(queries, self.codes, k)
             return distances.astype(np.int64), self.ids[rows].astype(np.int64)
         lists = Ragged(self.ids, self.ends)
         found = np.empty((2, len(queries), k), np.int64)
         step = max(1, _GATHERED // (k * k))
         for start in range(0, len(queries), step):
             block = slice(start, start + step)
-            found[:, block] = _nearest_in_lists(queries[block], self.codes, lists, k)
+            found[:, block] = _nearest_in_lists(queries[block], self.codes, lists, k, scan)
         return found[0], found[1]
 
     def within(self, queries: Packed, radius: int) -> list[Found]:
@@ -111,13 +115,13 @@ def _sort_codes(codes: Packed) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     return order, is_first
 
 
-def _nearest_in_lists(queries: Packed, codes: Packed, lists: Ragged, k: int) -> Found:
+def _nearest_in_lists(queries: Packed, codes: Packed, lists: Ragged, k: int, scan: Scan) -> Found:
     """The k nearest ids from the lists of the nearest codes.
 
     The k nearest codes by (distance, first id) hold the answer: an id among the k lowest of its distance lies in a list
     whose first id is at most it, and at most k - 1 lists of that distance can begin before that.
     """
-    distances, rows = nearest_rows(queries, codes, min(k, len(codes)))
+    distances, rows = scan(queries, codes, min(k, len(codes)))
     starts = lists.starts(rows)
     lengths = np.minimum(lists.ends[rows] - starts, k)
     taken = np.cumsum(lengths, axis=1)
