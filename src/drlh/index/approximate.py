@@ -28,10 +28,7 @@ class Approximate:
 
         self.stored = stored
         self._index: Any = faiss.deserialize_index_binary(np.ascontiguousarray(stored))
-        if isinstance(self._index, faiss.IndexBinaryIVF):
-            self._index.nprobe = _PROBED
-        else:
-            self._index.hnsw.efSearch = _KEPT_IN_SIGHT
+        _set_reach(self._index)
 
     def nearest_rows(self, queries: Packed, codes: Packed, k: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Nearly what the scan returns; where fewer than k were met, what the scan returns."""
@@ -40,6 +37,13 @@ class Approximate:
         if short.any():
             distances[short], rows[short] = nearest_rows(queries[short], codes, k)
         return distances, rows
+
+
+def _set_reach(index: Any) -> None:
+    if hasattr(index, "nprobe"):
+        index.nprobe = _PROBED
+    else:
+        index.hnsw.efSearch = _KEPT_IN_SIGHT
 
 
 def check_method(method: str | None) -> str | None:

@@ -129,6 +129,7 @@ class PostgresIndex(Engine):
     def _grouped(self, cursor: Any, asked: Any, packed: Packed, limit: int) -> list[list[tuple[int, int]]]:
         """For each query its (distance, id), in order."""
         groups: list[list[tuple[int, int]]] = [[] for _ in packed]
+        cursor.execute("SET LOCAL jit = off")  # to compile the statement takes longer than to run it
         cursor.execute(asked, [_texts(packed, self.n_bits), limit])
         for query, distance, number in cursor:
             groups[query - 1].append((int(distance), number))
