@@ -1,5 +1,6 @@
 """What is special about PostgreSQL: broken connections, odd names, foreign tables, HNSW."""
 
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -80,11 +81,12 @@ def test_a_missing_database_and_a_missing_index_are_told(postgres_server: str, p
 
 def test_a_table_of_somebody_else_is_left_alone(postgres_server: str, postgres_address: str) -> None:
     with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"CREATE TABLE {table_of(postgres_address)} (secret text)")
-        for attempt in (PostgresIndex.open, lambda address: PostgresIndex.create(address, 8)):
-            with pytest.raises(UserError, match="is not an index"):
-                attempt(postgres_address)
-        assert connection.execute(f"SELECT count(*) FROM {table_of(postgres_address)}").fetchone() == (0,)
+        for table in (f"{table_of(postgres_address)}_codes", table_of(postgres_address)):
+            connection.execute(f"CREATE TABLE {table} (secret text)")
+            for attempt in (PostgresIndex.open, lambda address: PostgresIndex.create(address, 8)):
+                with pytest.raises(UserError, match="is not an index"):
+                    attempt(postgres_address)
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 
 def test_odd_names_come_back_as_they_were(postgres_address: str) -> None:
@@ -95,6 +97,22 @@ def test_odd_names_come_back_as_they_were(postgres_address: str) -> None:
         assert index.describe(np.arange(7)) == [Detail(name, details.classes) for name in names]
         index.add(random_codes(1, 16), [8], Details(np.array(["nul\0 \udcff"], object), np.array([0]), ("a",)))
         assert index.describe([8]) == [Detail("nul\N{REPLACEMENT CHARACTER} ?", ("a",))]
+
+
+@pytest.mark.parametrize(("codes", "repeat"), [(repeated_codes, True), (random_codes, False)])
+def test_the_way_of_searching_follows_the_codes_and_both_ways_are_exact(
+    postgres_address: str, codes: Callable[..., np.ndarray], repeat: bool
+) -> None:
+    truth, packed, queries = BruteForce(), codes(600, 48), random_codes(3, 48, 1)
+    truth.add(packed, np.arange(600))
+    with PostgresIndex.create(postgres_address, 48) as index:
+        index.add(packed, np.arange(600))
+    with PostgresIndex.open(postgres_address) as index:
+        assert index._codes_repeat() is repeat
+        found = [list(zip(d.tolist(), i.tolist(), strict=True)) for d, i in zip(*index.search(queries, 50))]
+        assert found == truth.search(queries, 50)
+        found = [list(zip(d.tolist(), i.tolist(), strict=True)) for d, i in index.search_radius(queries, 22)]
+        assert found == truth.search_radius(queries, 22)
 
 
 def test_hnsw_answers_nearly_and_exact_search_beside_it_exactly(postgres_address: str) -> None:

@@ -1,12 +1,12 @@
-"""PostgreSQL with pgvector: one table with `code bit(n)`, exact by a scan, or HNSW on request.
+"""PostgreSQL with pgvector: a table of rows with `code bit(n)`, one of distinct codes; exact, or HNSW on request.
+
+Learned codes repeat, so a search ranks the distinct codes and takes rows from an index by (code, id) until it has k;
+where codes hardly repeat, it ranks the rows. A code whose rows are all removed stays, and finds nothing.
 
 Every change is one transaction that can be repeated without harm, so a connection that breaks is simply made again.
-What the index is (length, notes, method) stands in the table's comment, beside the rows and as safe as they are.
 """
 
-import json
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -18,12 +18,29 @@ from drlh.index.details import Detail, Details
 from drlh.index.engine import Engine, Found, check_details, check_k, check_packed, check_radius, no_hits
 from drlh.index.ids import check_ids
 from drlh.index.postgres_connection import Address, Connection, connect, opened, parse_address, retried, sql
+from drlh.index.postgres_tables import codes_table, create_tables, read_content
 
-FORMAT, VERSION = "drlh-index", 1
 _QUERIES = 64  # answered in one statement
 _MOST_EF = 1000  # pgvector's limit of hnsw.ef_search
+_ROWS_PER_CODE = 4  # from that many on, distinct codes are ranked
+
+# What one query `q` finds: rows of codes that are ranked before. The sum keeps an HNSW index from answering, nearly.
+_NEAREST = (
+    "SELECT c.distance, r.id FROM ({ranked}) AS c, "
+    "LATERAL (SELECT id FROM {t} WHERE {t}.code = c.code ORDER BY id LIMIT {limit}) AS r "
+    "ORDER BY c.distance, r.id LIMIT {limit}"
+)
+_RANKED = "SELECT code, (code <~> q.code) + 0 AS distance FROM {codes} ORDER BY distance"
+_RANKED_NEARLY = "SELECT code, code <~> q.code AS distance FROM {codes} ORDER BY code <~> q.code LIMIT {limit}"
+_NEAREST_ROWS = "SELECT code <~> q.code AS distance, id FROM {t} ORDER BY distance, id LIMIT {limit}"
+_WITHIN = (
+    "SELECT c.distance, {t}.id FROM (SELECT code, code <~> q.code AS distance FROM {codes}) AS c "
+    "JOIN {t} USING (code) WHERE c.distance <= {limit}"
+)
+_WITHIN_ROWS = "SELECT code <~> q.code AS distance, id FROM {t} WHERE code <~> q.code <= {limit}"
 
 Result = TypeVar("Result")
+_SIZES = "SELECT relname, reltuples FROM pg_class WHERE oid IN (to_regclass(%(t)s), to_regclass(%(codes)s))"
 
 
 class PostgresIndex(Engine):
@@ -35,12 +52,13 @@ class PostgresIndex(Engine):
         self.n_bits = int(content["n_bits"])
         self.notes = dict(content["notes"])
         self.approximate = content["approximate"]
+        self._added = False
 
     @classmethod
     def exists(cls, address: str) -> bool:
         place = parse_address(address)
         with connect(place) as connection:
-            return _content(connection, place) is not None
+            return read_content(connection, place) is not None
 
     @classmethod
     def create(
@@ -51,15 +69,15 @@ class PostgresIndex(Engine):
         place = parse_address(address)
         content = {"n_bits": n_bits, "notes": notes or {}, "approximate": approximate}
         with opened(place) as connection, connection.transaction():
-            _content(connection, place)  # refuses a table that is not ours
-            _create_table(connection, place, content)
+            read_content(connection, place)  # refuses a table that is not ours
+            create_tables(connection, place, content)
         return cls(place, connection, content)
 
     @classmethod
     def open(cls, address: str) -> Self:
         place = parse_address(address)
         with opened(place) as connection:
-            content = _content(connection, place)
+            content = read_content(connection, place)
             if content is None:
                 raise UserError(f"{place.shown} holds no index in table {place.table}: make one with `drlh index`")
         return cls(place, connection, content)
@@ -88,6 +106,11 @@ class PostgresIndex(Engine):
                 "SET code = excluded.code, name = excluded.name, labels = excluded.labels"
             )
         )
+        # In one order, so that two who load at once do not wait for each other.
+        cursor.execute(
+            self._sql("INSERT INTO {codes} SELECT DISTINCT code FROM incoming ORDER BY code ON CONFLICT DO NOTHING")
+        )
+        self._added = True
 
     def remove(self, ids: ArrayLike) -> int:
         numbers = check_ids(ids).tolist()
@@ -96,44 +119,55 @@ class PostgresIndex(Engine):
 
     def search(self, packed: Packed, k: int, *, exact: bool = False) -> Found:
         packed, k = check_packed(packed, self.n_bits), check_k(k)
-        near = "SELECT id, code <~> q.code AS distance FROM {t} ORDER BY {order} LIMIT %s"
-        order = "distance, id" if exact or self.approximate is None else "code <~> q.code"
-        asked = self._lateral(near.replace("{order}", order))
-        answers = [
-            self._ask(partial(self._nearest, asked=asked, packed=block, k=k, exact=exact)) for block in _blocks(packed)
-        ]
-        rows = [row for answer in answers for row in answer]
+        nearly = self.approximate is not None and not exact
+        if nearly:
+            one = _NEAREST.replace("{ranked}", _RANKED_NEARLY)
+        else:
+            one = _NEAREST.replace("{ranked}", _RANKED) if self._codes_repeat() else _NEAREST_ROWS
+        rows = [row for block in _blocks(packed) for row in self._answers(block, one, k, nearly)]
         width = min((len(row) for row in rows), default=0)
         if not width:
             return no_hits(len(packed))
         found = np.array([row[:width] for row in rows], np.int64)
         return found[:, :, 0], found[:, :, 1]
 
-    def _nearest(self, cursor: Any, asked: Any, packed: Packed, k: int, exact: bool) -> list[list[tuple[int, int]]]:
-        if exact or self.approximate is None:
-            cursor.execute("SET LOCAL enable_indexscan = off")  # an HNSW index would answer, nearly
-        else:
-            cursor.execute(f"SET LOCAL hnsw.ef_search = {max(40, min(2 * k, _MOST_EF))}")
-            cursor.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
-        return self._grouped(cursor, asked, packed, k)
-
     def search_radius(self, packed: Packed, radius: int) -> list[Found]:
         packed, radius = check_packed(packed, self.n_bits), check_radius(radius)
-        asked = self._lateral("SELECT id, code <~> q.code AS distance FROM {t} WHERE code <~> q.code <= %s")
-        found = []
-        for block in _blocks(packed):
-            answer = self._ask(partial(self._grouped, asked=asked, packed=block, limit=radius))
-            found += [np.array(rows, np.int64).reshape(-1, 2) for rows in answer]
+        one = _WITHIN if self._codes_repeat() else _WITHIN_ROWS
+        answers = [row for block in _blocks(packed) for row in self._answers(block, one, radius)]
+        found = [np.array(rows, np.int64).reshape(-1, 2) for rows in answers]
         return [(rows[:, 0], rows[:, 1]) for rows in found]
 
-    def _grouped(self, cursor: Any, asked: Any, packed: Packed, limit: int) -> list[list[tuple[int, int]]]:
-        """For each query its (distance, id), in order."""
-        groups: list[list[tuple[int, int]]] = [[] for _ in packed]
-        cursor.execute("SET LOCAL jit = off")  # to compile the statement takes longer than to run it
-        cursor.execute(asked, [_texts(packed, self.n_bits), limit])
-        for query, distance, number in cursor:
-            groups[query - 1].append((int(distance), number))
-        return groups
+    def _codes_repeat(self) -> bool:
+        """By the server's own estimates, which are there once it has analysed the tables; both ways are exact."""
+        sizes = self._ask(lambda cursor: cursor.execute(_SIZES, self._quoted()).fetchall())
+        known = {name: size for name, size in sizes if size >= 0}
+        if len(known) < 2:
+            return True
+        return bool(_ROWS_PER_CODE * known[codes_table(self._address)] <= known[self._address.table])
+
+    def _quoted(self) -> dict[str, str]:
+        return {"t": f'"{self._address.table}"', "codes": f'"{codes_table(self._address)}"'}
+
+    def _answers(self, packed: Packed, one: str, limit: int, nearly: bool = False) -> list[list[tuple[int, int]]]:
+        """For each query its (distance, id) by the statement for `one`, in order."""
+        queries = f"unnest(%s::text[]::bit({self.n_bits})[]) WITH ORDINALITY AS q (code, place)"
+        asked = self._sql(
+            f"SELECT q.place, x.distance, x.id FROM {queries}, LATERAL ({one}) AS x ORDER BY q.place, x.distance, x.id",
+            limit=limit,
+        )
+
+        def work(cursor: Any) -> list[list[tuple[int, int]]]:
+            cursor.execute("SET LOCAL jit = off")  # to compile the statement takes longer than to run it
+            if nearly:
+                cursor.execute(f"SET LOCAL hnsw.ef_search = {max(40, min(2 * limit, _MOST_EF))}")
+                cursor.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
+            groups: list[list[tuple[int, int]]] = [[] for _ in packed]
+            for query, distance, number in cursor.execute(asked, [_texts(packed, self.n_bits)]):
+                groups[query - 1].append((int(distance), number))
+            return groups
+
+        return self._ask(work)
 
     def describe(self, ids: ArrayLike) -> list[Detail | None]:
         numbers = check_ids(ids).tolist()
@@ -143,17 +177,14 @@ class PostgresIndex(Engine):
         return [known.get(number) for number in numbers]
 
     def close(self) -> None:
+        """Lets the server count its rows anew where some were added, and disconnects."""
+        if self._added and not self._connection.closed:
+            self._ask(lambda cursor: cursor.execute(self._sql("ANALYZE {t}, {codes}")))
         self._connection.close()
 
-    def _sql(self, text: str) -> Any:
-        return sql.SQL(text).format(t=self._table)
-
-    def _lateral(self, one: str) -> Any:
-        """`one` query's statement for many queries at once, answers by (query, distance, id)."""
-        queries = f"unnest(%s::text[]::bit({self.n_bits})[]) WITH ORDINALITY AS q (code, place)"
-        return self._sql(
-            f"SELECT q.place, x.distance, x.id FROM {queries}, LATERAL ({one}) AS x ORDER BY q.place, x.distance, x.id"
-        )
+    def _sql(self, text: str, limit: int = 0) -> Any:
+        codes = sql.Identifier(codes_table(self._address))
+        return sql.SQL(text).format(t=self._table, codes=codes, limit=sql.Literal(limit))
 
     def _ask(self, work: Callable[[Any], Result]) -> Result:
         """Runs `work` in a transaction; where the connection breaks, once more on a new one."""
@@ -165,38 +196,6 @@ class PostgresIndex(Engine):
                 return work(cursor)
 
         return retried(attempt, self._address)
-
-
-def _create_table(connection: Connection, place: Address, content: dict[str, Any]) -> None:
-    table = sql.Identifier(place.table)
-    connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
-    connection.execute(
-        sql.SQL(
-            "CREATE TABLE {} (id bigint PRIMARY KEY, code bit({}) NOT NULL, name text NOT NULL, labels text[] NOT NULL)"
-        ).format(table, sql.Literal(content["n_bits"]))
-    )
-    if content["approximate"] == "hnsw":
-        connection.execute(sql.SQL("CREATE INDEX ON {} USING hnsw (code bit_hamming_ops)").format(table))
-    comment = json.dumps({"format": FORMAT, "version": VERSION} | content)
-    connection.execute(sql.SQL("COMMENT ON TABLE {} IS {}").format(table, sql.Literal(comment)))
-
-
-def _content(connection: Connection, place: Address) -> dict[str, Any] | None:
-    """What the table's comment says, None where there is no table; a table of somebody else is refused."""
-    found = connection.execute(
-        "SELECT obj_description(c.oid) FROM pg_class c WHERE c.oid = to_regclass(%s)", [f'"{place.table}"']
-    ).fetchone()
-    if found is None:
-        return None
-    try:
-        content = json.loads(found[0] or "")
-    except ValueError:
-        content = {}
-    if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version", 0) > VERSION:
-        raise UserError(
-            f"the table {place.table} of {place.shown} is not an index this drlh can read: name another with ?table="
-        )
-    return content
 
 
 def _texts(packed: Packed, n_bits: int) -> list[str]:
