@@ -51,7 +51,11 @@ class Part:
         return [(distances[kept], ids[kept]) for (distances, ids), kept in zip(found, live, strict=True)]
 
     def holds(self, ids: Ids) -> NDArray[np.bool_]:
-        return self.segment.holds(ids) & (find_sorted(self.removed, ids) < 0)
+        if self.details is not None and len(self.details.ids) == len(self.segment):
+            here = self.details.find(ids) >= 0  # names lie in the order of ids, where a look-up is quick
+        else:
+            here = self.segment.holds(ids)
+        return here & (find_sorted(self.removed, ids) < 0)
 
     def without(self, ids: Ids) -> "Part":
         """This part with some of `ids` removed; the very same where it holds none of them."""
