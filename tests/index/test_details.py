@@ -9,10 +9,10 @@ from drlh.index.details import Detail, Details, from_arrays, join_details, store
 
 def test_details_come_back_by_id_from_their_arrays() -> None:
     several = np.array([[1, 0, 1], [0, 0, 0]], np.uint8)
-    stored = store(Details(np.array(["b.jpg", "ä.jpg"]), several, ("x", "y", "z")), np.array([9, 4]))
+    stored = store(Details(np.array(["b\udcff.jpg", "ä.jpg"]), several, ("x", "y", "z")), np.array([9, 4]))
     again = from_arrays(stored.arrays(), stored.classes)
     assert again.find(np.array([4, 5, 9, 2**40])).tolist() == [0, -1, 1, -1]
-    assert [again[0], again[1]] == [Detail("ä.jpg", ()), Detail("b.jpg", ("x", "z"))]
+    assert [again[0], again[1]] == [Detail("ä.jpg", ()), Detail("b\udcff.jpg", ("x", "z"))]
 
 
 def test_classes_of_joined_details_are_matched_by_name() -> None:

@@ -184,6 +184,22 @@ def pointer(place: Path) -> dict:
     return json.loads((place / "index.json").read_text(encoding="utf-8"))
 
 
+def test_a_full_disk_is_one_sentence_and_leaves_the_index(tmp_path: Path) -> None:
+    Index.create(tmp_path, 48).add(np.zeros((50, 6), np.uint8), np.arange(50))
+    script = """
+import resource, signal, sys
+import numpy as np
+from drlh.index.in_process import Index
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+Index.open(sys.argv[1]).add(np.random.default_rng(0).integers(0, 256, (9000, 6), np.uint8), np.arange(9000))
+"""
+    result = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True)
+    assert "UserError: cannot write" in result.stderr
+    assert "the index is as it was" in result.stderr
+    assert len(Index.open(tmp_path)) == 50
+
+
 def test_damage_is_told_in_a_sentence(tmp_path: Path) -> None:
     Index.create(tmp_path, 16).add(random_codes(30, 16), np.arange(30))
     codes = next(tmp_path.glob("*-codes.npy"))

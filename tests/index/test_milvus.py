@@ -15,6 +15,7 @@ from drlh.index.milvus_connection import connect, disconnect, parse_address
 
 def test_more_ties_than_milvus_returns_are_settled_by_id(milvus_address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MilvusIndex, "most", 25)
+    monkeypatch.setattr("drlh.index.milvus._TIES", 20)
     truth, queries = BruteForce(), repeated_codes(4, 16, n_distinct=3)
     packed, ids = repeated_codes(400, 16, n_distinct=3), np.random.default_rng(0).permutation(10**6)[:400]
     truth.add(packed, ids)

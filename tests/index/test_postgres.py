@@ -1,8 +1,12 @@
 """What is special about PostgreSQL: broken connections, odd names, foreign tables, HNSW."""
 
+import select
+import socket
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import psycopg
@@ -67,6 +71,37 @@ def test_a_server_that_cannot_be_reached_is_one_sentence_without_the_password(tm
             PostgresIndex.open(address)
         assert "geheim" not in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+def forward_later(socket_path: str, port: int, delay: float) -> None:
+    """After a while, carries one connection from `port` to the server's own socket."""
+    time.sleep(delay)
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        client, _ = listener.accept()
+    server = socket.socket(socket.AF_UNIX)
+    server.connect(socket_path)
+    with client, server:
+        while True:
+            ready, _, _ = select.select([client, server], [], [])
+            for end in ready:
+                data = end.recv(1 << 16)
+                if not data:
+                    return
+                (server if end is client else client).sendall(data)
+
+
+def test_a_server_that_is_still_starting_is_waited_for(postgres_server: str, postgres_address: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    socket_path = f"{parse_qs(urlsplit(postgres_server).query)['host'][0]}/.s.PGSQL.5432"
+    PostgresIndex.create(postgres_address, 8).close()
+    forwarder = threading.Thread(target=forward_later, args=(socket_path, port, 0.5))
+    forwarder.start()
+    with PostgresIndex.open(
+        f"postgresql://postgres@127.0.0.1:{port}/postgres?table={table_of(postgres_address)}"
+    ) as index:
+        assert len(index) == 0
+    forwarder.join()
 
 
 def test_a_missing_database_and_a_missing_index_are_told(postgres_server: str, postgres_address: str) -> None:

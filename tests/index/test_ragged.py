@@ -24,5 +24,6 @@ def test_taking_and_joining_are_those_of_plain_lists(
 ) -> None:
     rows = data.draw(st.lists(st.integers(0, len(left) - 1), max_size=10))  # type: ignore[attr-defined]
     assert plain(ragged(left)) == left
+    assert len(ragged(left).take(np.arange(0))) == 0
     assert plain(ragged(left).take(np.array(rows, np.int64))) == [left[row] for row in rows]
     assert plain(join([ragged(left), ragged(right)])) == left + right

@@ -55,7 +55,7 @@ class StoredDetails:
 
     def __getitem__(self, row: int) -> Detail:
         labels = tuple(self.classes[number] for number in self.labels[row].tolist())
-        return Detail(self.names[row].tobytes().decode("utf-8"), labels)
+        return Detail(self.names[row].tobytes().decode("utf-8", "surrogateescape"), labels)
 
     def find(self, ids: Ids) -> NDArray[np.int64]:
         """The row of each id, -1 where it is not here."""
@@ -82,7 +82,8 @@ def from_arrays(arrays: Mapping[str, NDArray[Any]], classes: Sequence[str]) -> S
 def store(details: Details, ids: Ids) -> StoredDetails:
     """`details` of `ids`, sorted by id and packed."""
     order = np.argsort(ids, kind="stable")
-    texts = [str(name).encode("utf-8") for name in details.names[order]]
+    # File names may hold bytes that are no text; they come back as they were.
+    texts = [str(name).encode("utf-8", "surrogateescape") for name in details.names[order]]
     ends = np.cumsum(np.fromiter((len(text) for text in texts), np.int64, len(texts)))
     names = Ragged(np.frombuffer(b"".join(texts), np.uint8), ends)
     return StoredDetails(compact(ids[order]), names, _label_lists(details.labels[order]), details.classes)
@@ -104,4 +105,4 @@ def join_details(parts: Sequence[StoredDetails]) -> StoredDetails:
         labels.append(Ragged(numbers[part.labels.values], part.labels.ends))
     ids = np.concatenate([part.ids for part in parts])
     joined = StoredDetails(ids, join([part.names for part in parts]), join(labels), classes)
-    return joined.take(np.argsort(ids, kind="stable"))
+    return joined if (np.diff(ids.astype(np.int64)) > 0).all() else joined.take(np.argsort(ids, kind="stable"))

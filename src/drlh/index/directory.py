@@ -57,8 +57,11 @@ def write_arrays(directory: Path, number: int, arrays: Mapping[str, NDArray[Any]
     written = {}
     for name, array in arrays.items():
         path = directory / f"{number:08}-{name}.npy"
-        with atomic_path(path) as temporary, open(temporary, "wb") as file:
-            np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+        try:
+            with atomic_path(path) as temporary, open(temporary, "wb") as file:
+                np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+        except OSError as error:
+            raise UserError(f"cannot write {path}: {error.strerror}; the index is as it was") from error
         written[name] = {"file": path.name, "bytes": path.stat().st_size, "sha256": file_digest(path)}
     return written
 

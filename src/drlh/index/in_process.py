@@ -36,7 +36,7 @@ from drlh.index.scan import fast_width, widen
 class Index(Engine):
     """`Index(48)` lives in memory; `Index.create` and `Index.open` make one that lives in a directory."""
 
-    block = 5_000_000
+    block = 2_000_000
 
     def __init__(self, n_bits: int, *, notes: dict[str, Any] | None = None, approximate: str | None = None) -> None:
         if n_bits < 1:

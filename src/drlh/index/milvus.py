@@ -31,6 +31,7 @@ FORMAT, VERSION = "drlh-index", 1
 _LISTS, _PROBED = 1024, 32  # of BIN_IVF_FLAT
 _LONGEST_NAME = 65_535  # bytes, Milvus's limit
 _LAST_ID = 2**63 - 1
+_TIES = 1024  # asked for at once, though there may be millions
 
 Hits = list[tuple[int, int]]  # (distance, id)
 
@@ -128,7 +129,7 @@ class MilvusIndex(Engine):
         packed, radius = check_packed(packed, self.n_bits), check_radius(radius)
         found = []
         for code in packed:
-            hits = [hit for window in self._windows(code, 0, radius) for hit in window]
+            hits = [hit for window in self._windows(code, 0, radius, self.most) for hit in window]
             rows = np.array(hits, np.int64).reshape(-1, 2)
             found.append(sorted_hits(rows[:, 0], rows[:, 1]))
         return found
@@ -148,24 +149,29 @@ class MilvusIndex(Engine):
         """All that is nearer than the last distance, and of that distance the lowest ids."""
         last = max(hits)[0]
         kept = [hit for hit in hits if hit[0] < last]
-        for window in self._windows(code, last, last):
+        for window in self._windows(code, last, last, min(self.most, max(_TIES, 4 * k))):
             kept += window
             if len(kept) >= k:  # windows come by id
                 break
         return sorted(kept)[:k]
 
-    def _windows(self, code: Any, low: int, high: int, first: int = 0, last: int = _LAST_ID) -> Iterator[Hits]:
-        """Everything at a distance of `low` to `high` with an id of `first` to `last`, window after window of ids."""
+    def _windows(
+        self, code: Any, low: int, high: int, limit: int, first: int = 0, last: int = _LAST_ID
+    ) -> Iterator[Hits]:
+        """Everything at a distance of `low` to `high` with an id of `first` to `last`, window after window of ids.
+
+        A window that fills an answer of `limit` hits may hold more, so it is halved.
+        """
         params = {"range_filter": low, "radius": high + 1}  # Milvus takes low <= distance < radius
         if self.approximate:
             params["nprobe"] = _LISTS
-        hits = self._hits(code, self.most, params, f"id >= {first} and id <= {last}")
-        if len(hits) < self.most:
+        hits = self._hits(code, limit, params, f"id >= {first} and id <= {last}")
+        if len(hits) < limit:
             yield sorted(hits, key=lambda hit: hit[1])
             return
         middle = sorted(number for _, number in hits)[len(hits) // 2]
-        yield from self._windows(code, low, high, first, middle - 1)
-        yield from self._windows(code, low, high, middle, last)
+        yield from self._windows(code, low, high, limit, first, middle - 1)
+        yield from self._windows(code, low, high, limit, middle, last)
 
     def _hits(self, code: Any, limit: int, params: dict[str, int], where: str = "") -> Hits:
         (answer,) = self._ask(

@@ -109,9 +109,11 @@ def _merge(parts: Sequence[Part]) -> Part:
     live = [find_sorted(part.removed, ids) < 0 for part, (_, ids) in zip(parts, rows, strict=True)]
     codes = np.concatenate([codes[kept] for (codes, _), kept in zip(rows, live, strict=True)])
     ids = np.concatenate([ids[kept] for (_, ids), kept in zip(rows, live, strict=True)])
-    stored = [
-        part.details.take(np.flatnonzero(find_sorted(part.removed, part.details.ids.astype(np.int64)) < 0))
-        for part in parts
-        if part.details is not None
-    ]
+    stored = [_live_details(part.details, part.removed) for part in parts if part.details is not None]
     return Part(make_segment(codes, ids), join_details(stored) if stored else None)
+
+
+def _live_details(details: StoredDetails, removed: Ids) -> StoredDetails:
+    if not len(removed):
+        return details
+    return details.take(np.flatnonzero(find_sorted(removed, details.ids.astype(np.int64)) < 0))

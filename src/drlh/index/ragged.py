@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_STEP = 1 << 16  # lists copied in one go
+
 
 @dataclass(frozen=True)
 class Ragged:
@@ -22,10 +24,17 @@ class Ragged:
         return np.where(rows > 0, self.ends[rows - 1], 0)
 
     def take(self, rows: NDArray[np.int64]) -> "Ragged":
-        """The lists of `rows`, in that order."""
+        """The lists of `rows`, in that order; in steps, for a place takes eight bytes and a value perhaps one."""
         starts = self.starts(rows)
         lengths = self.ends[rows] - starts
-        return Ragged(self.values[spread(starts, lengths)], np.cumsum(lengths))
+        ends = np.cumsum(lengths)
+        values = np.empty(int(ends[-1]) if len(ends) else 0, self.values.dtype)
+        for at in range(0, len(rows), _STEP):
+            step = slice(at, at + _STEP)
+            places = spread(starts[step], lengths[step])
+            first = int(ends[at] - lengths[at])
+            values[first : first + len(places)] = self.values[places]
+        return Ragged(values, ends)
 
 
 def spread(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
