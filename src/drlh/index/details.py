@@ -12,6 +12,8 @@ from drlh.errors import UserError
 from drlh.index.ids import Ids, compact, find_sorted
 from drlh.index.ragged import Ragged, join
 
+_BLOCK = 1 << 16  # names packed in one go
+
 
 class Detail(NamedTuple):
     """What people want to see of one hit."""
@@ -82,11 +84,18 @@ def from_arrays(arrays: Mapping[str, NDArray[Any]], classes: Sequence[str]) -> S
 def store(details: Details, ids: Ids) -> StoredDetails:
     """`details` of `ids`, sorted by id and packed."""
     order = np.argsort(ids, kind="stable")
+    blocks = [_as_bytes(details.names[order[at : at + _BLOCK]]) for at in range(0, len(order), _BLOCK)]
+    return StoredDetails(compact(ids[order]), join(blocks), _label_lists(details.labels[order]), details.classes)
+
+
+def _as_bytes(names: NDArray[np.str_]) -> Ragged:
+    letters = np.ascontiguousarray(names, np.str_).view(np.uint32).reshape(len(names), -1)
+    if letters.size and letters.max() < 128:  # one byte a letter: no need to go name by name
+        used = letters != 0
+        return Ragged(letters[used].astype(np.uint8), np.cumsum(used.sum(axis=1)))
     # File names may hold bytes that are no text; they come back as they were.
-    texts = [str(name).encode("utf-8", "surrogateescape") for name in details.names[order]]
-    ends = np.cumsum(np.fromiter((len(text) for text in texts), np.int64, len(texts)))
-    names = Ragged(np.frombuffer(b"".join(texts), np.uint8), ends)
-    return StoredDetails(compact(ids[order]), names, _label_lists(details.labels[order]), details.classes)
+    texts = [str(name).encode("utf-8", "surrogateescape") for name in names]
+    return Ragged(np.frombuffer(b"".join(texts), np.uint8), np.cumsum([len(text) for text in texts]))
 
 
 def _label_lists(labels: Labels) -> Ragged:

@@ -28,7 +28,7 @@ from drlh.index.engine import (
     sorted_hits,
 )
 from drlh.index.ids import check_ids
-from drlh.index.part import Part, make_part, settle
+from drlh.index.part import Part, make_part, settle, thin
 from drlh.index.part_files import PartFiles
 from drlh.index.scan import fast_width, widen
 
@@ -101,7 +101,7 @@ class Index(Engine):
             return
         new = make_part(widen(packed, fast_width(self.n_bits)), numbers, details)
         with self._writing():
-            self._commit([*(part.without(numbers) for part in self._parts), new])
+            self._commit(settle([*(part.without(numbers) for part in self._parts), new]))
 
     def remove(self, ids: ArrayLike) -> int:
         numbers = np.unique(check_ids(ids))
@@ -109,7 +109,7 @@ class Index(Engine):
             parts = [part.without(numbers) for part in self._parts]
             n_removed = len(self) - sum(len(part) for part in parts)
             if n_removed:
-                self._commit(parts)
+                self._commit(thin(parts))
         return n_removed
 
     def search(self, packed: Packed, k: int, *, exact: bool = False) -> Found:
@@ -156,11 +156,11 @@ class Index(Engine):
             yield
 
     def _commit(self, parts: Sequence[Part]) -> None:
-        settled = [part.prepared(self.approximate) for part in settle(parts)]
+        prepared = [part.prepared(self.approximate) for part in parts]
         if self._files is None:
-            self._parts = settled
+            self._parts = prepared
         else:
-            self._files.write(settled)
+            self._files.write(prepared)
             self._parts = self._files.parts
 
 

@@ -98,10 +98,15 @@ def settle(parts: Sequence[Part]) -> list[Part]:
     A part swallows the next one when that is at least half as large, so n rows lie in at most log2(n) parts, and a row
     is written again at most that often however it is added.
     """
-    kept = [_merge([part]) if len(part.removed) > _MOST_REMOVED * len(part.segment) else part for part in parts if part]
+    kept = thin(parts)
     while len(kept) > 1 and len(kept[-2]) < 2 * len(kept[-1]):
         kept[-2:] = [_merge(kept[-2:])]
     return kept
+
+
+def thin(parts: Sequence[Part]) -> list[Part]:
+    """The same rows; parts from which much was removed are made anew, so that removing costs little most times."""
+    return [_merge([part]) if len(part.removed) > _MOST_REMOVED * len(part.segment) else part for part in parts if part]
 
 
 def _merge(parts: Sequence[Part]) -> Part:

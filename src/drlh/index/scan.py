@@ -3,6 +3,9 @@
 faiss is fast on a few widths only, so codes are padded with zero bits, which no distance sees.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +14,7 @@ from drlh.codes import Packed, bytes_per_code
 _FAST_WIDTHS = (4, 8, 16, 32, 64)
 _QUERIES = 32  # searched together: their counts stay in the cache
 _PLACES = 32 << 20  # bytes for counts
+_LITTLE = 4_000_000  # comparisons, a few milliseconds
 
 
 def fast_width(n_bits: int) -> int:
@@ -39,11 +43,26 @@ def nearest_rows(queries: Packed, codes: Packed, k: int) -> tuple[NDArray[np.int
     places = 8 * (8 * codes.shape[1] + 1) * k
     step = max(1, min(_QUERIES, _PLACES // places))
     variant = "mc" if places <= _PLACES else "hc"
-    blocks = [
-        faiss.knn_hamming(queries[start : start + step], codes, k, variant=variant)
-        for start in range(0, len(queries), step)
-    ]
+    with _threads(len(queries) * len(codes)):
+        blocks = [
+            faiss.knn_hamming(queries[start : start + step], codes, k, variant=variant)
+            for start in range(0, len(queries), step)
+        ]
     return np.concatenate([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
+
+
+@contextmanager
+def _threads(n_comparisons: int) -> Iterator[None]:
+    """One thread for little work: threads that wait for one another on a busy machine take longer than it does."""
+    import faiss
+
+    before = faiss.omp_get_max_threads()  # of this thread alone, as the setting is
+    if n_comparisons < _LITTLE:
+        faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
 
 
 def rows_within(
@@ -53,15 +72,16 @@ def rows_within(
     import faiss
 
     result = faiss.RangeSearchResult(len(queries))
-    faiss.hamming_range_search(  # type: ignore[attr-defined]
-        faiss.swig_ptr(queries),
-        faiss.swig_ptr(codes),
-        len(queries),
-        len(codes),
-        radius + 1,  # faiss takes what is nearer than its radius
-        codes.shape[1],
-        result,
-    )
+    with _threads(len(queries) * len(codes)):
+        faiss.hamming_range_search(  # type: ignore[attr-defined]
+            faiss.swig_ptr(queries),
+            faiss.swig_ptr(codes),
+            len(queries),
+            len(codes),
+            radius + 1,  # faiss takes what is nearer than its radius
+            codes.shape[1],
+            result,
+        )
     bounds = faiss.rev_swig_ptr(result.lims, len(queries) + 1).astype(np.int64)
     n_found = int(bounds[-1])
     distances = faiss.rev_swig_ptr(result.distances, n_found).astype(np.int32)
