@@ -303,6 +303,23 @@ def test_a_broken_photo_is_one_sentence_and_skip_bad_goes_on(run: Run, photos: P
     assert "left out 1 rows" in outcome.err
 
 
+def test_encoding_leaves_broken_photos_out_and_keeps_names_beside_their_codes(
+    run: Run, photos: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "m"
+    run("fit", "--method", "lsh", "--bits", 24, "--data", photos, "--features", "gist", "-o", model)
+    run("encode", model, "--data", photos, "-o", tmp_path / "whole.npz")
+    (photos / "dots" / "07.png").write_bytes(b"not a picture")
+    assert run("encode", model, "--data", photos, "-o", tmp_path / "c.npz").code == 2
+    assert not (tmp_path / "c.npz").exists()
+    outcome = run("encode", model, "--data", photos, "-o", tmp_path / "c.npz", "--skip-bad", "--json")
+    assert outcome.json["rows"] == 59
+    whole, rest = np.load(tmp_path / "whole.npz"), np.load(tmp_path / "c.npz")
+    kept = whole["names"] != "dots/07.png"
+    for member in ("packed", "labels", "names"):
+        np.testing.assert_array_equal(rest[member], whole[member][kept])
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
