@@ -200,6 +200,22 @@ Index.open(sys.argv[1]).add(np.random.default_rng(0).integers(0, 256, (9000, 6),
     assert len(Index.open(tmp_path)) == 50
 
 
+def test_a_writer_that_failed_builds_on_what_others_wrote_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Index.create(tmp_path, 8)
+    with monkeypatch.context() as patch:
+        patch.setattr("drlh.index.directory.write_json", lambda *_: (_ for _ in ()).throw(OSError("full")))
+        with pytest.raises(UserError, match=r"cannot write .*index\.json: full; the index is as it was"):
+            first.add(random_codes(5, 8), np.arange(5))
+    for path in tmp_path.glob("*.npy"):
+        path.unlink()  # as the next writer's cleaning would
+    second = Index.open(tmp_path)
+    second.add(random_codes(7, 8), np.arange(100, 107))
+    first.add(random_codes(5, 8), np.arange(5))
+    assert len(first) == len(Index.open(tmp_path)) == 12
+
+
 def test_damage_is_told_in_a_sentence(tmp_path: Path) -> None:
     Index.create(tmp_path, 16).add(random_codes(30, 16), np.arange(30))
     codes = next(tmp_path.glob("*-codes.npy"))

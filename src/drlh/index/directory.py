@@ -44,12 +44,21 @@ def read_pointer(directory: Path) -> dict[str, Any]:
 
 def write_pointer(directory: Path, pointer: Mapping[str, Any]) -> None:
     content = {"format": FORMAT, "version": VERSION} | dict(pointer)
-    write_json(directory / POINTER, content | {"sha256": _digest_of(content)})
-    _sync(directory)
+    with _told(directory / POINTER):
+        write_json(directory / POINTER, content | {"sha256": _digest_of(content)})
+        _sync(directory)
 
 
 def _digest_of(pointer: Mapping[str, Any]) -> str:
     return digest(json.dumps(pointer, sort_keys=True))
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}; the index is as it was") from error
 
 
 def write_arrays(directory: Path, number: int, arrays: Mapping[str, NDArray[Any]]) -> dict[str, dict[str, Any]]:
@@ -57,11 +66,8 @@ def write_arrays(directory: Path, number: int, arrays: Mapping[str, NDArray[Any]
     written = {}
     for name, array in arrays.items():
         path = directory / f"{number:08}-{name}.npy"
-        try:
-            with atomic_path(path) as temporary, open(temporary, "wb") as file:
-                np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
-        except OSError as error:
-            raise UserError(f"cannot write {path}: {error.strerror}; the index is as it was") from error
+        with _told(path), atomic_path(path) as temporary, open(temporary, "wb") as file:
+            np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
         written[name] = {"file": path.name, "bytes": path.stat().st_size, "sha256": file_digest(path)}
     return written
 

@@ -49,14 +49,22 @@ class PartFiles:
 
     def write(self, parts: Sequence[Part]) -> None:
         """Writes what is new in `parts`, makes them count, and deletes what no longer does."""
+        try:
+            pointer = self._write_all(parts)
+        except BaseException:
+            self.number = -1  # what counts is on disk, and is read again before the next change
+            raise
+        disk.clean(self.directory, {entry["file"] for part in pointer["parts"] for entry in part["files"].values()})
+        self._take_up(pointer, verify=False)
+
+    def _write_all(self, parts: Sequence[Part]) -> dict[str, Any]:
         self.number = max(self.number, disk.last_number(self.directory))
         records = [self._write_part(part) for part in parts]
         self.number += 1
         about = {"n_bits": self.n_bits, "notes": self.notes, "approximate": self.approximate}
         pointer = about | {"number": self.number, "parts": records}
         disk.write_pointer(self.directory, pointer)
-        disk.clean(self.directory, {entry["file"] for record in records for entry in record["files"].values()})
-        self._take_up(pointer, verify=False)
+        return pointer
 
     def _write_part(self, part: Part) -> Record:
         """The record of a part; arrays that lie in files already are not written again."""

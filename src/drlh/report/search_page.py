@@ -14,6 +14,7 @@ from drlh.report.page import STYLE, picture_tag
 
 _SIDE = 160  # pixels of a thumbnail's longer side
 _LAYOUT = """
+.search { flex-wrap: nowrap; } .query { flex: none; }
 .hits img, .query img, .none { width: 96px; height: 96px; image-rendering: auto; }
 .none { display: grid; place-items: center; border-radius: 4px; background: var(--line); }
 figure { width: 102px; overflow-wrap: anywhere; }
