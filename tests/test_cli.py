@@ -87,12 +87,82 @@ def test_from_a_folder_of_photos_to_search_hits(run: Run, photos: Path, tmp_path
     encoded = run("encode", model, "--data", photos, "-o", codes, "--json").json
     assert (encoded["rows"], encoded["bits"]) == (60, 16)
     assert run("index", codes, "-o", index, "--json").json["rows"] == 60
-    (result,) = run("search", index, "--model", model, photos / "down" / "03.png", "-k", 5, "--json").json
+    (result,) = run("search", photos / "down" / "03.png", "--index", index, "--model", model, "-k", 5, "--json").json
     assert len(result["hits"]) == 5
     nearest = [hit for hit in result["hits"] if hit["distance"] == 0]
     assert "down/03.png" in {hit["name"] for hit in nearest}
     assert all(hit["labels"] == ["down"] for hit in result["hits"][:3])
-    assert "down/03.png" in run("search", index, "--model", model, photos / "down" / "03.png").out
+    assert "down/03.png" in run("search", photos / "down" / "03.png", "--index", index, "--model", model).out
+
+
+def make_index(run: Run, photos: Path, tmp_path: Path, engine: object) -> tuple[Path, Path]:
+    """A model and codes of the photos, loaded into `engine`."""
+    model, codes = tmp_path / "m", tmp_path / "c.npz"
+    run("fit", "--method", "itq", "--bits", 12, "--data", photos, "--features", "gist", "-o", model)
+    run("encode", model, "--data", photos, "-o", codes)
+    assert run("index", codes, "--engine", engine, "--json").json["rows"] == 60
+    return model, codes
+
+
+def test_an_index_is_added_to_searched_by_radius_shown_and_thinned(run: Run, photos: Path, tmp_path: Path) -> None:
+    place, page = tmp_path / "i", tmp_path / "hits.html"
+    model, codes = make_index(run, photos, tmp_path, place)
+    assert run("index", codes, "-o", place, "--json").json["rows"] == 60  # once more changes nothing
+    assert run("index", codes, "-o", place, "--first-id", 60, "--json").json["rows"] == 120
+    photo = photos / "down" / "03.png"
+    found = ("search", photo, "--index", place, "--model", model)
+    (result,) = run(*found, "--radius", 0, "--html", page, "--images", photos, "--json").json
+    twins = {hit["id"] for hit in result["hits"] if hit["name"] == "down/03.png"}
+    assert twins == {43, 103}
+    assert all(hit["distance"] == 0 for hit in result["hits"])
+    assert page.read_text(encoding="utf-8").count("<img") == 1 + len(result["hits"])
+    assert "no picture" not in page.read_text(encoding="utf-8")
+    thinned = run("remove", 43, 99_999, "--index", place, "--json").json
+    assert thinned == {"index": str(place), "removed": 1, "rows": 119}
+    (result,) = run(*found, "--radius", 0, "--json").json
+    assert {hit["id"] for hit in result["hits"] if hit["name"] == "down/03.png"} == {103}
+    assert "1 removed" in run("remove", 103, "--index", place).out
+    outcome = run(*found, "--images", tmp_path / "nowhere")
+    assert (outcome.code, "is not a folder" in outcome.err) == (2, True)
+
+
+def test_an_approximate_index_tells_its_measured_recall(run: Run, photos: Path, tmp_path: Path) -> None:
+    _, codes = make_index(run, photos, tmp_path, tmp_path / "i")
+    made = run("index", codes, "-o", tmp_path / "a", "--approximate", "ivf", "--json").json
+    assert (made["approximate"], made["recall"]) == ("ivf", 1.0)  # so few codes are scanned
+    assert "recall@100 1.0000" in run("index", codes, "-o", tmp_path / "a").out
+    outcome = run("index", codes, "-o", tmp_path / "i", "--approximate", "hnsw")
+    assert (outcome.code, "was not made for hnsw" in outcome.err) == (2, True)
+
+
+def test_codes_of_another_model_are_refused_unless_they_replace(run: Run, photos: Path, tmp_path: Path) -> None:
+    _, codes = make_index(run, photos, tmp_path, tmp_path / "i")
+    other = tmp_path / "other"
+    run("fit", "--method", "lsh", "--bits", 12, "--data", photos, "--features", "gist", "-o", other)
+    run("encode", other, "--data", photos, "-o", codes)
+    outcome = run("search", photos / "down" / "03.png", "--index", tmp_path / "i", "--model", other)
+    assert (outcome.code, "were not made with" in outcome.err) == (2, True)
+    outcome = run("index", codes, "-o", tmp_path / "i")
+    assert (outcome.code, "codes of another model" in outcome.err) == (2, True)
+    assert run("index", codes, "-o", tmp_path / "i", "--replace", "--json").json["rows"] == 60
+    assert run("search", photos / "down" / "03.png", "--index", tmp_path / "i", "--model", other).code == 0
+
+
+@pytest.mark.parametrize("engine", ["postgres", "milvus"])
+def test_a_photo_is_searched_in_an_engine(
+    run: Run, photos: Path, tmp_path: Path, engine: str, request: pytest.FixtureRequest
+) -> None:
+    address = request.getfixturevalue(f"{engine}_address")
+    model, codes = make_index(run, photos, tmp_path, address)
+    assert run("index", codes, "--engine", address, "--json").json["rows"] == 60
+    search = ("search", photos / "down" / "03.png", "--engine", address, "--model", model, "--json")
+    (result,) = run(*search, "-k", 60).json
+    make_index(run, photos, tmp_path, tmp_path / "i")
+    (ours,) = run(
+        "search", photos / "down" / "03.png", "--index", tmp_path / "i", "--model", model, "-k", 60, "--json"
+    ).json
+    assert result == ours
+    assert run("remove", 23, "--engine", address, "--json").json["rows"] == 59
 
 
 def test_codes_from_images_and_from_their_feature_file_are_the_same(run: Run, photos: Path, tmp_path: Path) -> None:
@@ -112,7 +182,7 @@ def test_photos_without_classes_are_encoded_and_searched(run: Run, photos: Path,
     assert run("fit", "--method", "itq", "--bits", 8, "--data", flat, "--features", "gist", "-o", model).code == 0
     assert run("encode", model, "--data", flat, "-o", codes).code == 0
     assert run("index", codes, "-o", index).code == 0
-    (result,) = run("search", index, "--model", model, flat / "05.png", "-k", 1, "--json").json
+    (result,) = run("search", flat / "05.png", "--index", index, "--model", model, "-k", 1, "--json").json
     assert result["hits"][0]["distance"] == 0
     outcome = run("evaluate", codes)
     assert outcome.code == 2
@@ -258,6 +328,23 @@ def test_a_broken_photo_is_one_sentence_and_skip_bad_goes_on(run: Run, photos: P
     assert "left out 1 rows" in outcome.err
 
 
+def test_encoding_leaves_broken_photos_out_and_keeps_names_beside_their_codes(
+    run: Run, photos: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "m"
+    run("fit", "--method", "lsh", "--bits", 24, "--data", photos, "--features", "gist", "-o", model)
+    run("encode", model, "--data", photos, "-o", tmp_path / "whole.npz")
+    (photos / "dots" / "07.png").write_bytes(b"not a picture")
+    assert run("encode", model, "--data", photos, "-o", tmp_path / "c.npz").code == 2
+    assert not (tmp_path / "c.npz").exists()
+    outcome = run("encode", model, "--data", photos, "-o", tmp_path / "c.npz", "--skip-bad", "--json")
+    assert outcome.json["rows"] == 59
+    whole, rest = np.load(tmp_path / "whole.npz"), np.load(tmp_path / "c.npz")
+    kept = whole["names"] != "dots/07.png"
+    for member in ("packed", "labels", "names"):
+        np.testing.assert_array_equal(rest[member], whole[member][kept])
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -283,7 +370,8 @@ def test_a_broken_photo_is_one_sentence_and_skip_bad_goes_on(run: Run, photos: P
         (("encode", "nowhere", "--data", "FILE", "-o", "c.npz"), "nowhere"),
         (("index", "nowhere.npz", "-o", "i"), "nowhere.npz"),
         (("index", "FILE", "-o", "i"), "not a file of codes"),
-        (("search", "nowhere", "--model", "nowhere", "a.jpg"), "nowhere"),
+        (("search", "a.jpg", "--index", "nowhere", "--model", "m"), "nowhere is not a directory"),
+        (("search", "a.jpg", "--index", "http://host", "--model", "m"), "no engine answers to http://host"),
         (("evaluate", "FILE"), "query_codes"),
         (("data", "info", "cifar"), "cifar10"),
         (("data", "fetch", "digit"), "digits"),
@@ -307,7 +395,7 @@ def test_a_mistake_is_one_sentence_with_exit_code_2(
 
 
 def test_every_verb_has_help_with_an_example(run: Run) -> None:
-    verbs = ("demo", "methods", "features", "fit", "encode", "index", "search", "evaluate", "bench")
+    verbs = ("demo", "methods", "features", "fit", "encode", "index", "search", "remove", "evaluate", "bench")
     for verb in [(verb,) for verb in verbs] + [("data", verb) for verb in ("list", "info", "fetch")]:
         outcome = run(*verb, "--help")
         assert outcome.code == 0

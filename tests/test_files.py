@@ -76,6 +76,14 @@ def test_rows_written_in_blocks_equal_the_whole(tmp_path: Path) -> None:
     np.testing.assert_array_equal(files.read_npz(tmp_path / "a.npz")["x"], array)
 
 
+@pytest.mark.parametrize("n", [0, 1, 5000])
+def test_texts_asked_for_row_by_row_equal_the_whole(tmp_path: Path, n: int) -> None:
+    texts = [f"{'ä' * (row % 7)}{row}" for row in range(n)]
+    with files.NpzWriter(tmp_path / "a.npz") as writer:
+        writer.write_texts("names", texts.__getitem__, n)
+    assert files.read_npz(tmp_path / "a.npz")["names"].tolist() == texts
+
+
 def test_pickled_objects_are_neither_read_nor_written(tmp_path: Path) -> None:
     np.savez(tmp_path / "pickled.npz", x=np.array([{"a": 1}], dtype=object))
     with pytest.raises(UserError, match="plain arrays"):

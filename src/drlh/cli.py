@@ -58,6 +58,10 @@ SeedOption = Annotated[int, typer.Option(help="Seed of the split and of the meth
 QueryOption = Annotated[int | None, typer.Option("--n-query", help="Number of queries (protocol split).")]
 TrainOption = Annotated[int | None, typer.Option("--n-train", help="Number of training images (protocol split).")]
 
+EngineOption = Annotated[
+    str, typer.Option("--index", "--engine", help="A directory, postgresql://…, milvus://… or a Milvus file FILE.db.")
+]
+
 
 def main() -> None:
     """Entry point of the command `drlh`."""
@@ -384,45 +388,104 @@ def encode(
 @app.command()
 def index(
     codes: Annotated[Path, typer.Argument(help="Codes made by `drlh encode`.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="The index directory to write.")],
+    engine: Annotated[
+        str,
+        typer.Option(
+            "-o", "--out", "--engine", help="A directory to write, postgresql://…, milvus://… or a Milvus file FILE.db."
+        ),
+    ],
+    first_id: Annotated[int, typer.Option(help="The id of the first row; rows are counted on from there.")] = 0,
+    replace: Annotated[bool, typer.Option("--replace", help="Begin anew where there is an index already.")] = False,
+    approximate: Annotated[
+        str | None, typer.Option(help="A new index answers nearly, by ivf or hnsw; its recall is measured and printed.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a searchable index of codes.
+    """Make a searchable index of codes, or add codes to one. Loading a file again changes nothing.
 
     Example: drlh index photos-codes.npz -o photos-index
     """
     from drlh.codes_file import load_codes
-    from drlh.index.flat import save_index
+    from drlh.index.addresses import create_engine, shown
+    from drlh.index.loading import load_items, notes_of
+    from drlh.index.recall import measure_recall
 
     items = load_codes(codes)
-    save_index(out, items, items.notes)
+    start = time.perf_counter()
+    place = create_engine(engine, items.n_bits, notes=notes_of(items), approximate=approximate, replace=replace)
+    with ProgressBar() as bar, place:
+        load_items(place, items, first_id=first_id, progress=bar)
+        seconds = round(time.perf_counter() - start, 2)
+        result = {"index": shown(engine), "rows": len(place), "loaded": len(items), "bits": items.n_bits}
+        if place.approximate is not None:
+            result |= {"approximate": place.approximate} | measure_recall(place, items.packed)
     if as_json:
-        print_json({"index": str(out), "rows": len(items), "bits": items.n_bits})
-    else:
-        print(f"{out}: {len(items):,} codes of {items.n_bits} bits")
+        print_json(result | {"seconds": seconds})
+        return
+    print(f"{shown(engine)}: {result['rows']:,} codes of {items.n_bits} bits, {len(items):,} loaded in {seconds} s")
+    if "recall" in result:
+        print(
+            f"{result['approximate']}: recall@{result['k']} {result['recall']:.4f}, {result['queries_per_second']:,} "
+            f"queries/s; exact: {result['exact_queries_per_second']:,} queries/s"
+        )
 
 
 @app.command()
 def search(
-    index: Annotated[Path, typer.Argument(help="An index made by `drlh index`.")],
     photos: Annotated[list[Path], typer.Argument(help="Image files to search with.")],
+    engine: EngineOption,
     model: Annotated[Path, typer.Option(help="The model that made the codes.")],
     k: Annotated[int, typer.Option("-k", help="How many neighbours.")] = 10,
+    radius: Annotated[int | None, typer.Option(help="All images within this distance, instead of k.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with thumbnails to this file.")] = None,
+    images: Annotated[Path | None, typer.Option(help="The folder that was encoded, for the page's thumbnails.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the nearest images of a photo.
 
-    Example: drlh search photos-index --model photos.model holiday.jpg -k 10
+    Example: drlh search holiday.jpg --index photos-index --model photos.model -k 10 --html hits.html --images photos/
     """
+    from drlh.index.addresses import open_engine
     from drlh.stages import search_photos
 
-    results = search_photos(index, model, photos, k)
+    if images is not None and not images.is_dir():
+        raise UserError(f"--images {images} is not a folder: give the one that was encoded")
+    with open_engine(engine) as place:
+        results = search_photos(place, model, photos, k, radius)
+    if html is not None:
+        from drlh.files import write_text
+        from drlh.report.search_page import search_page
+
+        write_text(html, search_page(results, images))
     if as_json:
         print_json(results)
         return
     for result in results:
         rows = [[hit["rank"], hit["distance"], hit["name"], ", ".join(hit["labels"])] for hit in result["hits"]]
         print_table(["rank", "distance", "image", "labels"], rows, title=f"{result['photo']}  {result['code']}")
+    if html is not None:
+        print(f"\nThe page with pictures: {html}")
+
+
+@app.command()
+def remove(
+    ids: Annotated[list[int], typer.Argument(help="Ids of images, as `drlh search --json` shows them.")],
+    engine: EngineOption,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove images from an index; ids that are not there do no harm.
+
+    Example: drlh remove 17 20345 --index photos-index
+    """
+    from drlh.index.addresses import open_engine, shown
+
+    with open_engine(engine) as place:
+        n_removed = place.remove(ids)
+        n = len(place)
+    if as_json:
+        print_json({"index": shown(engine), "removed": n_removed, "rows": n})
+    else:
+        print(f"{shown(engine)}: {n_removed:,} removed, {n:,} left")
 
 
 @app.command()

@@ -1,6 +1,7 @@
 """A file of codes: what `drlh encode` writes and `drlh index` and `drlh evaluate` read."""
 
 import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from drlh.codes import Packed, bytes_per_code
 from drlh.data.base import Labels
 from drlh.errors import UserError
-from drlh.files import read_npz, write_npz
+from drlh.files import NpzWriter, atomic_path, read_npz
 
 
 @dataclass(frozen=True)
@@ -31,17 +32,38 @@ class CodeSet:
 
 
 def save_codes(path: str | Path, codes: CodeSet) -> None:
-    arrays = {
-        "packed": codes.packed,
-        "n_bits": np.array(codes.n_bits),
-        "labels": codes.labels,
-        "classes": np.array(codes.classes, dtype=np.str_),
-        "names": codes.names,
-        "notes": np.array(json.dumps(codes.notes)),
-    }
-    if codes.test is not None:
-        arrays["test"] = codes.test
-    write_npz(path, arrays)
+    write_codes(
+        path,
+        codes.n_bits,
+        iter([codes.packed]),
+        codes.labels,
+        codes.classes,
+        lambda row: str(codes.names[row]),
+        codes.test,
+        codes.notes,
+    )
+
+
+def write_codes(
+    path: str | Path,
+    n_bits: int,
+    packed: Iterator[Packed],
+    labels: Labels,
+    classes: Sequence[str],
+    name_of: Callable[[int], str],
+    test: NDArray[np.bool_] | None,
+    notes: dict[str, Any],
+) -> None:
+    """The same from codes that come in blocks and names that are asked for, so that memory stays bounded."""
+    with atomic_path(path) as temporary, NpzWriter(temporary) as writer:
+        writer.write_rows("packed", (len(labels), bytes_per_code(n_bits)), np.dtype(np.uint8), packed)
+        writer.write("n_bits", np.array(n_bits))
+        writer.write("labels", labels)
+        writer.write("classes", np.array(classes, dtype=np.str_))
+        writer.write_texts("names", name_of, len(labels))
+        writer.write("notes", np.array(json.dumps(notes)))
+        if test is not None:
+            writer.write("test", test)
 
 
 def load_codes(path: str | Path) -> CodeSet:

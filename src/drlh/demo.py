@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 
 from drlh.codes import unpack
+from drlh.codes_file import CodeSet
 from drlh.data import DataSet, load, subset
 from drlh.evaluate.protocols import Split, get_protocol
 from drlh.evaluate.score import evaluate_file
 from drlh.features import make_extractor, with_features
 from drlh.files import write_text
 from drlh.hashers.methods import DEFAULT_METHOD
-from drlh.index.flat import FlatIndex, load_index, save_index
+from drlh.index.in_process import Index
+from drlh.index.loading import load_items, notes_of
 from drlh.progress import Progress, quiet
 from drlh.report.page import Hit, Search, demo_page
 from drlh.stages import encode_data, fit_model, label_names
@@ -29,8 +31,9 @@ def run_demo(directory: Path, progress: Progress = quiet) -> dict[str, Any]:
     split = get_protocol("split").split(dataset.labels, None, SEED, N_QUERY)
     model = directory / f"{METHODS[-1]}.model"
     codes, _ = encode_data(model, subset(dataset, split.database), directory / "codes.npz")
-    save_index(directory / "index", codes, codes.notes)
-    searches = _searches(dataset, split, model, load_index(directory / "index"), directory)
+    index = Index.create(directory / "index", codes.n_bits, notes=notes_of(codes))
+    load_items(index, codes)
+    searches = _searches(dataset, split, model, index, codes, directory)
     page = directory / "index.html"
     write_text(page, demo_page("drlh on handwritten digits", _summary(split), records, searches))
     return {"records": records, "page": str(page), "model": str(model), "index": str(directory / "index")}
@@ -53,7 +56,9 @@ def _summary(split: Split) -> str:
     )
 
 
-def _searches(dataset: DataSet, split: Split, model: Path, index: FlatIndex, directory: Path) -> list[Search]:
+def _searches(
+    dataset: DataSet, split: Split, model: Path, index: Index, codes: CodeSet, directory: Path
+) -> list[Search]:
     """The first query of each class against the index."""
     labels = dataset.labels[split.query]
     _, first = np.unique(labels, return_index=True)
@@ -61,14 +66,14 @@ def _searches(dataset: DataSet, split: Split, model: Path, index: FlatIndex, dir
     queries = subset(dataset, rows)
     encoded, _ = encode_data(model, queries, directory / "queries.npz")
     distances, found = index.search(encoded.packed, _SHOWN_HITS)
-    query_bits, bits = unpack(encoded.packed, N_BITS), unpack(np.asarray(index.items.packed), N_BITS)
+    query_bits, bits = unpack(encoded.packed, N_BITS), unpack(codes.packed, N_BITS)
     assert dataset.images is not None  # digits are pictures
     searches = []
     for place, row in enumerate(rows):
         hits = []
         for distance, hit in zip(distances[place], found[place], strict=True):
             picture = dataset.images.read(int(split.database[hit]))
-            label = index.items.labels[hit]
+            label = codes.labels[hit]
             name = label_names(label, dataset.classes)[0]
             hits.append(Hit(picture, name, int(distance), bool(label == dataset.labels[row]), bits[hit]))
         name = label_names(dataset.labels[row], dataset.classes)[0]

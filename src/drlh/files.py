@@ -9,7 +9,7 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from drlh.errors import UserError
 
 Array = NDArray[Any]
+
+_TEXTS = 4096  # written in one go
 
 
 def cache_directory() -> Path:
@@ -116,6 +118,13 @@ class NpzWriter:
             for block in blocks:
                 if block.size:
                     member.write(np.ascontiguousarray(block, dtype).reshape(-1).view(np.uint8).data)
+
+    def write_texts(self, name: str, text_of: Callable[[int], str], n: int) -> None:
+        """The texts of rows 0 to n - 1; they are asked for twice, for the longest decides how wide all are stored."""
+        kind = np.dtype(f"<U{max((len(text_of(row)) for row in range(n)), default=1) or 1}")
+        starts = range(0, n, _TEXTS)
+        blocks = (np.array([text_of(row) for row in range(at, min(at + _TEXTS, n))], kind) for at in starts)
+        self.write_rows(name, (n,), kind, blocks)
 
 
 def write_npz(path: str | Path, arrays: Mapping[str, Array]) -> None:

@@ -1,25 +1,27 @@
 """What the verbs do, stage by stage: data → model, data → codes, photo → hits."""
 
 import inspect
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import pack, to_hex
-from drlh.codes_file import CodeSet, save_codes
+from drlh.codes import Packed, bytes_per_code, pack, to_hex
+from drlh.codes_file import CodeSet, load_codes, write_codes
 from drlh.data import DataSet, FileImages, subset
 from drlh.data.base import Labels
 from drlh.errors import UserError
 from drlh.evaluate.protocols import get_protocol, labels_digest, split_digest
 from drlh.evaluate.splits import Split
 from drlh.features import extract_blocks, extractor_from
+from drlh.files import file_digest
 from drlh.hashers.base import Hasher, save_hasher
 from drlh.hashers.methods import find_method, load_hasher, make_hasher
-from drlh.index.flat import FlatIndex, load_index
+from drlh.index.engine import Engine, Found
 from drlh.progress import Progress, quiet
 
 
@@ -118,18 +120,29 @@ def pretrain_backbone(
 def encode_data(
     model: str | Path, dataset: DataSet, path: str | Path, *, skip_bad: bool = False, progress: Progress = quiet
 ) -> tuple[CodeSet, tuple[str, ...]]:
-    """Codes of all rows, written to `path`; images pass through the features the model was fitted on."""
+    """Codes of all rows, written to `path`; images pass through the features the model was fitted on.
+
+    Memory holds one block of pictures, and of each row its name and label.
+    """
     hasher, notes = load_hasher(model)
-    rows, packed = [], []
+    rows: list[NDArray[np.int64]] = []
     left_out: list[str] = []
-    for block_rows, features, sentences in _feature_blocks(dataset, hasher, notes, skip_bad, progress):
-        rows.append(block_rows)
-        packed.append(pack(hasher.transform(features)))
-        left_out += sentences
-    kept = subset(dataset, np.concatenate(rows))
-    codes = CodeSet(np.concatenate(packed), hasher.n_bits, kept.labels, kept.classes, names_of(kept), kept.test, notes)
-    save_codes(path, codes)
-    return codes, tuple(left_out)
+    with tempfile.TemporaryFile() as spool:  # how many rows are good is known at the end, but a file begins with it
+        for block_rows, features, sentences in _feature_blocks(dataset, hasher, notes, skip_bad, progress):
+            rows.append(block_rows)
+            spool.write(pack(hasher.transform(features)).tobytes())
+            left_out += sentences
+        kept = subset(dataset, np.concatenate(rows)) if left_out else dataset
+        packed = _spooled(spool, bytes_per_code(hasher.n_bits))
+        notes = notes | {"model_sha256": file_digest(model)}
+        write_codes(path, hasher.n_bits, packed, kept.labels, kept.classes, kept.name_of, kept.test, notes)
+    return load_codes(path), tuple(left_out)
+
+
+def _spooled(file: IO[bytes], width: int) -> Iterator[Packed]:
+    file.seek(0)
+    while block := file.read(width << 16):
+        yield np.frombuffer(block, np.uint8).reshape(-1, width)
 
 
 def _feature_blocks(
@@ -154,42 +167,38 @@ def _feature_blocks(
 
 
 def search_photos(
-    index: str | Path | FlatIndex, model: str | Path, photos: Sequence[Path], k: int
+    engine: Engine, model: str | Path, photos: Sequence[Path], k: int, radius: int | None = None
 ) -> list[dict[str, Any]]:
-    """For each photo its code and the k nearest items with name, labels and distance."""
+    """For each photo its code and the k nearest items, or all within `radius`, with name, labels and distance."""
     hasher, notes = load_hasher(model)
-    opened = index if isinstance(index, FlatIndex) else load_index(index)
+    if engine.notes.get("model_sha256") not in (None, file_digest(model)):
+        raise UserError(f"the codes of this index were not made with {model}: name the model that made them")
     images = FileImages(Path(), [str(photo) for photo in photos])
     pictures = [images.read(row) for row in range(len(images))]
     packed = pack(hasher.transform(_extractor(notes)(pictures)))
-    distances, rows = opened.search(packed, k)
+    if radius is None:
+        found = list(zip(*engine.search(packed, k), strict=True))
+    else:
+        found = engine.search_radius(packed, radius)
     return [
-        {"photo": str(photo), "code": to_hex(code), "hits": hits_of(opened.items, near, found)}
-        for photo, code, near, found in zip(photos, packed, distances, rows, strict=True)
+        {"photo": str(photo), "code": to_hex(code), "hits": hits_of(engine, hits)}
+        for photo, code, hits in zip(photos, packed, found, strict=True)
     ]
 
 
-def hits_of(items: CodeSet, distances: NDArray[np.int64], rows: NDArray[np.int64]) -> list[dict[str, Any]]:
-    return [
-        {
-            "rank": rank,
-            "row": int(row),
-            "name": str(items.names[row]),
-            "labels": label_names(items.labels[row], items.classes),
-            "distance": int(distance),
-        }
-        for rank, (distance, row) in enumerate(zip(distances, rows, strict=True), 1)
-    ]
+def hits_of(engine: Engine, found: Found) -> list[dict[str, Any]]:
+    """One query's hits with what people want to see of them."""
+    hits = []
+    for rank, (distance, number, detail) in enumerate(zip(*found, engine.describe(found[1]), strict=True), 1):
+        name, labels = (str(number), ()) if detail is None else detail
+        hits.append({"rank": rank, "id": int(number), "name": name, "labels": list(labels), "distance": int(distance)})
+    return hits
 
 
 def label_names(label: Labels | np.integer[Any], classes: Sequence[str]) -> list[str]:
     """The class names of one row's label, an id or a multi-hot vector."""
     ids = np.flatnonzero(label).tolist() if np.ndim(label) else [int(label)]
     return [classes[number] for number in ids]
-
-
-def names_of(dataset: DataSet) -> NDArray[np.str_]:
-    return np.array([dataset.name_of(row) for row in range(len(dataset))], dtype=np.str_)
 
 
 def _features(dataset: DataSet) -> NDArray[np.float32]:

@@ -17,8 +17,6 @@ from drlh.features.pipeline import extract_blocks
 from drlh.files import NpzWriter, atomic_path
 from drlh.progress import Progress, quiet
 
-_NAMES = 4096  # written in one go
-
 
 @dataclass(frozen=True)
 class Extraction:
@@ -105,7 +103,8 @@ def extract_to_npz(
             rows = _stored_rows(files, kept, mask, extractor.n_features)
             writer.write_rows(f"x{suffix}", shape, np.dtype(np.float32), rows)
             writer.write(f"y{suffix}", dataset.labels[mask])
-        _write_names(writer, images, np.concatenate([np.flatnonzero(mask) for mask in parts.values()]))
+        order = np.concatenate([np.flatnonzero(mask) for mask in parts.values()])
+        writer.write_texts("names", lambda row: images.name(int(order[row])), len(order))
         writer.write("classes", np.array(dataset.classes, np.str_))
         writer.write("extractor", np.array(json.dumps(extractor.settings)))
     return tuple(left_out)
@@ -121,16 +120,6 @@ def _stored_rows(
         if stored is None:
             raise UserError(f"{path} was removed while it was in use; start again, what is left of the work is kept")
         yield stored.features[wanted[rows][kept[rows]]]
-
-
-def _write_names(writer: NpzWriter, images: Images, rows: NDArray[np.int64]) -> None:
-    longest = max(len(images.name(row)) for row in rows.tolist())
-    kind = np.dtype(f"<U{longest}")
-    blocks = (
-        np.array([images.name(row) for row in rows[start : start + _NAMES].tolist()], kind)
-        for start in range(0, len(rows), _NAMES)
-    )
-    writer.write_rows("names", (len(rows),), kind, blocks)
 
 
 def _pictures(dataset: DataSet) -> Images:

@@ -13,7 +13,7 @@ from PIL import Image
 
 from drlh.data.base import Picture
 
-_STYLE = """
+STYLE = """
 :root { --page: #fbfbf9; --ink: #1d2126; --faint: #68707a; --line: #dcdfe3; --one: #2f6f9f; --zero: #d9e2ea;
   --good: #2e8b57; --bad: #c0504d; }
 @media (prefers-color-scheme: dark) { :root { --page: #15181c; --ink: #e6e8ea; --faint: #98a1ab; --line: #30363d;
@@ -65,7 +65,7 @@ def demo_page(title: str, summary: str, records: Sequence[dict[str, Any]], searc
     shown = "".join(_search(search) for search in searches)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style>'
         f"<h1>{html.escape(title)}</h1><p>{html.escape(summary)}</p>"
         f"<h2>How well each code ranks</h2>{_table(records)}"
         "<h2>What single queries find</h2>"
@@ -91,12 +91,12 @@ def _table(records: Sequence[dict[str, Any]]) -> str:
 
 def _search(search: Search) -> str:
     hits = "".join(
-        f'<figure class="{"good" if hit.relevant else "bad"}">{_picture(hit.picture, hit.label)}'
+        f'<figure class="{"good" if hit.relevant else "bad"}">{picture_tag(hit.picture, hit.label)}'
         f"{html.escape(hit.label)} · {hit.distance}{_code(hit.code, search.code)}</figure>"
         for hit in search.hits
     )
     label = html.escape(search.label)
-    query = f"{_picture(search.picture, search.label)}query: {label}{_code(search.code, search.code)}"
+    query = f"{picture_tag(search.picture, search.label)}query: {label}{_code(search.code, search.code)}"
     return f'<div class="search"><figure class="query">{query}</figure><div class="hits">{hits}</div></div>'
 
 
@@ -108,7 +108,8 @@ def _code(code: NDArray[np.uint8], query: NDArray[np.uint8]) -> str:
     return '<div class="code">' + "".join(f'<i class="{name}"></i>' for name in names) + "</div>"
 
 
-def _picture(picture: Picture, label: str) -> str:
+def picture_tag(picture: Picture, label: str) -> str:
+    """A picture inside the page itself."""
     buffer = io.BytesIO()
     Image.fromarray(picture).save(buffer, "PNG")
     data = base64.b64encode(buffer.getvalue()).decode()
