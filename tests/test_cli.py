@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from drlh import cli
+from drlh.files import read_npz
 
 
 class Outcome(NamedTuple):
@@ -170,9 +171,9 @@ def test_codes_from_images_and_from_their_feature_file_are_the_same(run: Run, ph
     run("fit", "--bits", 24, "--data", tmp_path / "f.npz", "-o", tmp_path / "m", "--method", "itq")
     run("encode", tmp_path / "m", "--data", photos, "-o", tmp_path / "a.npz")
     run("encode", tmp_path / "m", "--data", tmp_path / "f.npz", "-o", tmp_path / "b.npz")
-    packed = [np.load(tmp_path / name)["packed"] for name in ("a.npz", "b.npz")]
+    packed = [read_npz(tmp_path / name)["packed"] for name in ("a.npz", "b.npz")]
     np.testing.assert_array_equal(*packed)
-    names = [np.load(tmp_path / name)["names"].tolist() for name in ("a.npz", "b.npz")]
+    names = [read_npz(tmp_path / name)["names"].tolist() for name in ("a.npz", "b.npz")]
     assert names[0] == names[1]
 
 
@@ -339,7 +340,7 @@ def test_encoding_leaves_broken_photos_out_and_keeps_names_beside_their_codes(
     assert not (tmp_path / "c.npz").exists()
     outcome = run("encode", model, "--data", photos, "-o", tmp_path / "c.npz", "--skip-bad", "--json")
     assert outcome.json["rows"] == 59
-    whole, rest = np.load(tmp_path / "whole.npz"), np.load(tmp_path / "c.npz")
+    whole, rest = read_npz(tmp_path / "whole.npz"), read_npz(tmp_path / "c.npz")
     kept = whole["names"] != "dots/07.png"
     for member in ("packed", "labels", "names"):
         np.testing.assert_array_equal(rest[member], whole[member][kept])

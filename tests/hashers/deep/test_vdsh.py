@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from drlh.errors import UserError
-from drlh.hashers.deep.greedyhash import GreedyHash
+from drlh.hashers.deep.dpsh import DPSH
 from drlh.hashers.deep.objective import Batch, Task
 from drlh.hashers.deep.vdsh import VDSH, LabelRegression, deep_network
 
@@ -52,7 +52,7 @@ def test_it_is_as_deep_and_as_wide_as_asked() -> None:
 
 
 def test_layers_are_a_quarter_as_wide_as_in_other_methods_unless_given() -> None:
-    assert VDSH()._sizes(5000, 1280)["hidden"] * 4 == GreedyHash()._sizes(5000, 1280)["hidden"]
+    assert VDSH()._sizes(5000, 1280)["hidden"] * 4 == DPSH()._sizes(5000, 1280)["hidden"]
     assert VDSH(hidden=70)._sizes(5000, 1280)["hidden"] == 70
 
 
