@@ -80,6 +80,7 @@ class Bench:
     n_query: int | None = None
     n_train: int | None = None
     records: Path | None = None
+    at_once: int = 1  # cells that run beside each other, which a time should be read with
 
     def run(self, cells: Sequence[Cell], progress: Progress = quiet) -> Iterator[dict[str, Any]]:
         """Yields the record of each cell, from disk where it is known already."""
@@ -168,6 +169,7 @@ class Bench:
             "database_labels_seen": split.seen_share == 1,
             "split_digest": split_digest(split),
             "machine": machine(),
+            "cells_at_once": self.at_once,
         }
 
     def _measure_codes(self, hasher: Any, split: Split, n_bits: int) -> tuple[dict[str, Any], Scores]:

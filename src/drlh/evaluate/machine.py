@@ -33,5 +33,6 @@ def machine() -> dict[str, str]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        "threads": os.environ.get("OMP_NUM_THREADS", "all"),
         "drlh": version("drlh"),
     } | {name: version(name) for name in packages}
