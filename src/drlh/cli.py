@@ -17,7 +17,7 @@ import typer
 
 from drlh.console import ProgressBar, print_json, print_table, say
 from drlh.errors import UserError
-from drlh.experiment_verbs import paper
+from drlh.experiment_verbs import paper, report
 from drlh.hashers.methods import DEFAULT_METHOD
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ app.add_typer(data_app, name="data")
 bench_app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
 bench_app.command("paper")(paper)
 app.add_typer(bench_app, name="bench")
+app.command()(report)
 
 _LEARNING = ("fit", "pretrain")  # what several processes can do together
 

@@ -80,6 +80,45 @@ def paper(
         raise UserError(f"{len(failures)} cells failed, the first: {failures[0]}")
 
 
+def report(
+    records: RecordsOption = Path("runs"),
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="Directory for the page, the tables and the figures.")
+    ] = Path("report"),
+    fill: Annotated[
+        list[Path] | None,
+        typer.Option(help="Write the marked tables of this Markdown page anew instead; may be repeated."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make one HTML page, Markdown tables and figures of records, with the paper's numbers beside ours.
+
+    Example: drlh report --records runs -o report
+    """
+    from drlh.evaluate.records import read_records
+    from drlh.files import write_text
+    from drlh.report.draw import standalone
+    from drlh.report.experiments_page import experiments_page, markdown_blocks
+    from drlh.report.marks import fill_page
+
+    blocks = markdown_blocks(read_records(records))
+    if fill:
+        changed = [str(page) for page in fill if fill_page(page, blocks)]
+        print_json({"changed": changed}) if as_json else print(f"written anew: {', '.join(changed) or 'nothing'}")
+        return
+    page, drawings = experiments_page(records)
+    write_text(out / "index.html", page)
+    names = [name for name in blocks if not name.endswith("-cifar10")]
+    write_text(out / "tables.md", "# Experiments\n\n" + "\n".join(blocks[name] for name in names))
+    for drawing in drawings:
+        write_text(out / "figures" / f"{drawing.name}.svg", standalone(drawing.svg))
+    result = {"page": str(out / "index.html"), "tables": str(out / "tables.md"), "figures": len(drawings)}
+    if as_json:
+        print_json(result)
+    else:
+        print(f"{result['page']}: {len(drawings)} figures; tables in {result['tables']}")
+
+
 def _seeds(text: str | None, quick: bool) -> list[int]:
     chosen = text or ("0" if quick else "0,1,2")
     try:
