@@ -1,7 +1,6 @@
 """The paper's tables with our numbers in them: same rows, same columns, the difference, and why it is there."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from drlh.evaluate.records import Group, Record, by_group
 from drlh.experiments.published import published_curve, published_features, published_map, published_rows
@@ -12,6 +11,7 @@ from drlh.report.results import SEEN, labels_seen
 
 COMPARED = ("traditional", "cnn", "deep")  # methods against each other
 VARIED = ("eta", "steps", "actions", "ablation")  # DRLH against itself
+_CURVES = {"eta": "eta", "steps": "max_steps"}  # tables with a curve in the paper, and the parameter on its axis
 _DATA = {"cifar10": "CIFAR-10", "nuswide21": "NUS-WIDE"}
 _HAND_MADE = ("gist", "nuswide")  # what tells features that no network made
 _RULES = (
@@ -109,30 +109,45 @@ def _missing_grid(table: Table, data: str) -> Grid:
 def _varied(table: Table, records: Sequence[Record]) -> list[Grid]:
     grids = []
     for group, found in by_group(records).items():
-        bits = sorted({record["bits"] for record in found if record["bits"]})
-        rows, used = [], list[int]()
-        for row in table.rows(32):
-            values = [matching(found, row, n) for n in bits]
-            if any(values):
-                rows.append((row, values))
-                used += [n for n, some in zip(bits, values) if some]
-        if sum(bool(row.parameters.keys() - {"preset"}) for row, _ in rows) and len(rows) > 1:
-            grids.append(_varied_grid(table, group, rows, bits, sorted(set(used))))
-    return grids
+        lengths = sorted({record["bits"] for record in found if record["bits"]})
+        values = {n: [matching(found, row, n) for row in table.rows(n)] for n in lengths}
+        used = [n for n in lengths if _compares(table, n, values[n])]
+        if used:
+            grids.append(_varied_grid(table, group, used, values))
+    return grids or [_not_run(table)]
 
 
-def _varied_grid(
-    table: Table, group: Group, rows: Sequence[tuple[Row, Any]], bits: Sequence[int], used: Sequence[int]
-) -> Grid:
-    shown, seeds = [], 0
-    for row, values in rows:
-        cells = [beside(some, _on_curve(table, group, row, n)) for n, some in zip(bits, values) if n in used]
-        shown.append([row.name, *cells])
-        seeds = max([seeds, *map(len, values)])
-    note = f"Mean over {seeds} seed{'s' * (seeds > 1)}." + (
-        f" {_RULES}" if data_of(group) and table.name in ("eta", "steps") else ""
-    )
-    return Grid(f"{table.title}: {group.title}", ["DRLH", *(f"{n} bits" for n in used)], shown, [note])
+def _compares(table: Table, n_bits: int, values: Sequence[Sequence[float]]) -> bool:
+    """Whether two rows or more were run, and not just the presets as they are."""
+    run = [row for row, some in zip(table.rows(n_bits), values) if some]
+    return len(run) > 1 and any(row.parameters.keys() - {"preset"} for row in run)
+
+
+def _varied_grid(table: Table, group: Group, bits: Sequence[int], values: dict[int, list[list[float]]]) -> Grid:
+    longest = max((table.rows(n) for n in bits), key=len)
+    rows = []
+    for place, row in enumerate(longest):
+        found = [values[n][place] if place < len(values[n]) else [] for n in bits]
+        if any(found):
+            cells = [beside(some, _on_curve(table, group, row, n)) for some, n in zip(found, bits)]
+            rows.append([row.name, *cells])
+    seeds = max(len(some) for n in bits for some in values[n])
+    note = f"Mean over {'1 seed' if seeds == 1 else f'at most {seeds} seeds'}."
+    note += f" {_RULES}" if data_of(group) and table.name in _CURVES else ""
+    return Grid(f"{table.title}: {group.title}", ["DRLH", *(f"{n} bits" for n in bits)], rows, [note])
+
+
+def _not_run(table: Table) -> Grid:
+    """What the paper reports, where there is no record to set beside it."""
+    note = f"Not run: `drlh bench paper --table {table.name}` does."
+    if table.name not in _CURVES:
+        return Grid(table.title, [], [], [note])
+    heads = [(data, n) for data in _DATA for n in (16, 32)]
+    curves = [published_curve(table.name, data, n) for data, n in heads]
+    places = sorted(set().union(*curves))
+    rows = [[str(place), *(beside([], curve.get(place)) for curve in curves)] for place in places]
+    columns = [{"eta": "η", "steps": "M"}[table.name], *(f"{_DATA[data]}, {n} bits" for data, n in heads)]
+    return Grid(table.title, columns, rows, [f"{note} In brackets: the paper's numbers."])
 
 
 def matching(records: Sequence[Record], row: Row, n_bits: int) -> list[float]:
@@ -148,22 +163,22 @@ def is_row(record: Record, row: Row) -> bool:
 
 
 def _on_curve(table: Table, group: Group, row: Row, n_bits: int) -> float | None:
-    data, key = data_of(group), {"eta": "eta", "steps": "max_steps"}.get(table.name)
-    if data is None or key is None:
+    data = data_of(group)
+    if data is None or table.name not in _CURVES:
         return None
-    return published_curve(table.name, data, n_bits).get(row.parameters[key])
+    return published_curve(table.name, data, n_bits).get(row.parameters[_CURVES[table.name]])
 
 
 def _cnn_grid(records: Sequence[Record]) -> Grid:
     found = [record for record in records if record["data"].endswith(CNN_ROLES)]
     bits = sorted({record["bits"] for record in found})
     names = dict(zip(CNN_ROLES, ("as it came", "taught to classify the training images", "learned with the codes")))
+    if not found:
+        return _not_run(TABLES["cnn-update"])
     rows = []
     for role, name in names.items():
         mine = [record for record in found if record["data"].endswith(role)]
         if mine:
             rows.append([name, *(spread([r["map"] for r in mine if r["bits"] == n]) for n in bits)])
-    note = "The same network in all rows: `drlh bench paper --table cnn-update --weights FILE`."
-    return Grid(
-        "Update the CNN or not", ["CNN", *(f"{n} bits" for n in bits)], rows, [note if rows else f"Not run. {note}"]
-    )
+    note = "The same network in all rows."
+    return Grid(TABLES["cnn-update"].title, ["CNN", *(f"{n} bits" for n in bits)], rows, [note])

@@ -70,7 +70,7 @@ def label_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]], gap: fl
     step = gap * (high - low)
     right = max(x for x, *_ in ends)
     ordered = sorted(ends, key=lambda end: end[1])
-    places = apart([y for _, y, *_ in ordered], step)
+    places = below(apart([y for _, y, *_ in ordered], step), high, step)
     for (_, _, name, colour), place in zip(ordered, places):
         axes.annotate(
             name, (right, place), (6, 0), textcoords="offset points", color=colour, fontsize=8, va="center",
@@ -87,6 +87,12 @@ def apart(heights: Sequence[float], step: float) -> list[float]:
             (above, many), (below, few) = blocks.pop(), blocks.pop()
             blocks.append(((above * many + below * few) / (many + few), many + few))
     return [middle + step * (place - (n - 1) / 2) for middle, n in blocks for place in range(n)]
+
+
+def below(places: Sequence[float], ceiling: float, step: float) -> list[float]:
+    """Rising places, those pushed past the ceiling brought down beneath it."""
+    highest = [ceiling - step * number for number in range(len(places))][::-1]
+    return [min(place, most) for place, most in zip(places, highest)]
 
 
 def _touch(below: tuple[float, int], above: tuple[float, int], step: float) -> bool:

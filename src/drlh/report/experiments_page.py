@@ -33,7 +33,7 @@ def experiments_page(directory: Path) -> tuple[str, list[Drawing]]:
     drawings = all_figures(records) + look_figures(looks)
     sections = {
         "The paper's tables": "".join(_grids(paper_grids(name, records)) for name in COMPARED),
-        "Against the next best": comparison_grid(records).html(),
+        "Statistics": comparison_grid(records).html(),
         "Figures": "".join(map(_figure, drawings)) or "<p>No record holds what a figure needs.</p>",
         "DRLH against itself": "".join(_grids(paper_grids(name, records)) for name in (*VARIED, "cnn-update")),
         "Every record": _grids(results_grids(records)),
@@ -79,5 +79,7 @@ def markdown_blocks(records: Sequence[Record]) -> dict[str, str]:
         run = [grid for grid in paper_grids(name, records) if "CIFAR-10" in grid.title]
         blocks[f"{name}-cifar10"] = "\n".join(grid.markdown(3) for grid in run)
     blocks["comparison"] = comparison_grid(records).markdown(3)
+    cifar10 = [record for record in records if record["protocol"].startswith("cifar10")]
+    blocks["comparison-cifar10"] = comparison_grid(cifar10).markdown(3)
     blocks["results"] = "\n".join(grid.markdown(2) for grid in results_grids(records))
     return blocks

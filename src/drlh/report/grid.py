@@ -1,6 +1,7 @@
 """A table as people read it, in Markdown and in HTML."""
 
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import mean, stdev
@@ -17,18 +18,23 @@ class Grid:
 
     def markdown(self, level: int = 2) -> str:
         lines = [f"{'#' * level} {self.title}", ""] if self.title else []
-        lines += [_line(self.columns), "|---" * len(self.columns) + "|", *map(_line, self.rows)]
-        return "\n".join([*lines, *(line for note in self.notes for line in ("", note)), ""])
+        if self.columns:
+            lines += [_line(self.columns), "|---" * len(self.columns) + "|", *map(_line, self.rows), ""]
+        return "\n".join([*lines, *(line for note in self.notes for line in (note, ""))])
 
     def html(self) -> str:
-        head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{html.escape(cell).replace(chr(42) * 2, str())}</td>' for cell in row)}</tr>"
-            for row in self.rows
-        )
-        notes = "".join(f'<p class="faint">{html.escape(note)}</p>' for note in self.notes)
-        title = f"<h3>{html.escape(self.title)}</h3>" if self.title else ""
-        return f'{title}<div class="wide"><table><tr>{head}</tr>{body}</table></div>{notes}'
+        head = "".join(f"<th>{_inline(column)}</th>" for column in self.columns)
+        body = "".join(f"<tr>{''.join(f'<td>{_inline(cell)}</td>' for cell in row)}</tr>" for row in self.rows)
+        notes = "".join(f'<p class="faint">{_inline(note)}</p>' for note in self.notes)
+        title = f"<h3>{_inline(self.title)}</h3>" if self.title else ""
+        table = f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>' if self.columns else ""
+        return title + table + notes
+
+
+def _inline(text: str) -> str:
+    """The two marks of Markdown that tables use, as HTML."""
+    escaped = html.escape(text, quote=False)
+    return re.sub(r"`(.+?)`", r"<code>\1</code>", re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escaped))
 
 
 def _line(cells: Sequence[str]) -> str:
