@@ -490,7 +490,7 @@ def bench(
     if context.invoked_subcommand:
         return
     if data is None:
-        context.fail("Missing option '--data'.")
+        raise UserError("drlh bench needs --data, a data set's name, folder, table or NPZ; or run drlh bench paper")
     from drlh.evaluate.bench import Bench, cells_of
     from drlh.evaluate.protocols import get_protocol
 

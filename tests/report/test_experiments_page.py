@@ -19,7 +19,7 @@ Leave = Callable[..., None]
 def test_the_page_is_one_file_that_asks_nothing_of_the_network(leave: Leave, tmp_path: Path) -> None:
     for n_bits in (16, 32):
         leave("drlh", n_bits, 0.8)
-        leave("<b>", n_bits, 0.7, method="sdh", data="<script>")
+        leave("sdh", n_bits, 0.7, data="<script>")
     page, drawings = experiments_page(tmp_path)
     assert not re.findall(r"(?:src|href)=\"(?!#)", page)
     assert "url(http" not in page

@@ -54,7 +54,7 @@ def _for_page(svg: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     for stand_in, colour in _PAGE.items():
         svg = svg.replace(stand_in, colour)
-    return re.sub(r"font: (\S+) 'DejaVu Sans'[^;\"]*", r"font: \1 system-ui, sans-serif", svg)
+    return re.sub(r"'DejaVu Sans'[^;\"]*", "system-ui, sans-serif", svg)
 
 
 def standalone(svg: str) -> str:
