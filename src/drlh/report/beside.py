@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from drlh.evaluate.records import Group, Record, by_group
 from drlh.experiments.published import published_curve, published_features, published_map, published_rows
 from drlh.experiments.tables import CNN_ROLES, TABLES, Row, Table
-from drlh.hashers.methods import find_method, is_reference
+from drlh.hashers.methods import find_method
 from drlh.report.grid import Grid, beside, spread
 from drlh.report.results import SEEN, labels_seen
 
@@ -60,8 +60,8 @@ def _compared_grid(table: Table, group: Group, records: Sequence[Record]) -> Gri
     plain = [record for record in records if not record["parameters"]]
     bits = next(panel.bits for panel in table.panels if panel.protocol.startswith(data))
     named = {find_method(name.lower()).name: name for name in published_rows(table.name, data)}
-    others = {record["method"] for record in plain} - named.keys()
-    codes = sorted((name for name in others if not is_reference(name)), key=lambda name: -_best(plain, name))
+    others = {record["method"] for record in plain if record["bits"]} - named.keys()
+    codes = sorted(others, key=lambda name: -_best(plain, name))
     rows = [_compared_row(table, data, name, method, plain, bits) for method, name in named.items()]
     rows += [_compared_row(table, data, method, method, plain, bits) for method in codes]
     rows += [row for row in _reference_rows(plain, bits) if row]
@@ -86,7 +86,7 @@ def _compared_row(
 
 def _reference_rows(records: Sequence[Record], bits: Sequence[int]) -> list[list[str]]:
     """The ranking by posteriors and the classifier behind it: the same at every length."""
-    lines = [record for record in records if is_reference(record["method"])]
+    lines = [record for record in records if not record["bits"]]
     rows = []
     for name, key in (("topline: posteriors, no code", "map"), ("accuracy of the classifier", "accuracy")):
         values = [record[key] for record in lines if key in record]

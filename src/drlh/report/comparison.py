@@ -5,7 +5,7 @@ from statistics import mean
 
 from drlh.evaluate.bootstrap import paired_bootstrap
 from drlh.evaluate.records import Group, Record, arrays_of, by_group
-from drlh.hashers.methods import DEFAULT_METHOD, is_reference
+from drlh.hashers.methods import DEFAULT_METHOD
 from drlh.report.grid import Grid, signed
 
 _NOTE = (
@@ -18,7 +18,7 @@ _NOTE = (
 def comparison_grid(records: Sequence[Record]) -> Grid:
     rows = []
     for group, found in by_group(records).items():
-        plain = [record for record in found if not record["parameters"] and not is_reference(record["method"])]
+        plain = [record for record in found if record["bits"] and not record["parameters"]]
         for n_bits in sorted({record["bits"] for record in plain}):
             row = _row(group, [record for record in plain if record["bits"] == n_bits], n_bits)
             if row:

@@ -6,7 +6,7 @@ from typing import Any
 
 from drlh.evaluate.records import Group, Record, arrays_of, by_group
 from drlh.experiments.tables import BUDGETS, CNN_ROLES, Row
-from drlh.hashers.methods import DEFAULT_METHOD, is_reference
+from drlh.hashers.methods import DEFAULT_METHOD
 from drlh.report.beside import is_row
 from drlh.report.draw import FAINT, OURS, PALETTE, QUIET, Drawing, apart, label_ends, log_ticks, padded, to_svg
 from drlh.report.own_figures import bars, cnn_strategies, parameter_curves, row_lines
@@ -20,7 +20,7 @@ def series_of(records: Sequence[Record], value: str = "map") -> _Series:
     """Plain records only; reference lines are left out."""
     found: dict[str, dict[int, list[float]]] = {}
     for record in records:
-        if not record["parameters"] and not is_reference(record["method"]):
+        if record["bits"] and not record["parameters"]:
             found.setdefault(record["method"], {}).setdefault(record["bits"], []).append(record[value])
     return {name: {n: mean(values) for n, values in sorted(cells.items())} for name, cells in found.items()}
 
@@ -40,7 +40,7 @@ def map_over_bits(group: Group, records: Sequence[Record]) -> Drawing | None:
     far = {method: cells for method, cells in series.items() if max(cells.values()) < _FAR_BELOW * best}
     series = {method: cells for method, cells in series.items() if method not in far}
     name, colours = f"bits-{group.data}-{group.protocol}-{group.n_train}", _coloured(series)
-    toplines = [record["map"] for record in records if is_reference(record["method"])]
+    toplines = [record["map"] for record in records if not record["bits"]]
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
