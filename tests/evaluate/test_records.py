@@ -31,6 +31,14 @@ def test_records_come_with_their_arrays_and_fall_into_groups_of_equal_sizes(tmp_
     assert arrays["recall_by_radius"][-1] == pytest.approx(1)  # within 8 of 8 bits lies everything
 
 
+def test_two_kinds_of_features_of_one_data_set_are_two_groups(tmp_path: Path) -> None:
+    fill(tmp_path, 10)
+    records = read_records(tmp_path)
+    records += [record | {"features": "gist", "n_features": 512} for record in records]
+    titles = [group.title for group in by_group(records)]
+    assert titles == ["small, split: 10 queries, 50 training images, 50 searched", "small (gist), split: 10 queries, 50 training images, 50 searched"]  # fmt: skip  # noqa: E501
+
+
 def test_files_of_other_formats_are_passed_over(tmp_path: Path) -> None:
     fill(tmp_path, 10)
     write_json(tmp_path / "other.json", {"format": "drlh-look", "version": 1})

@@ -29,6 +29,12 @@ def test_jobs_come_seed_by_seed_and_a_cell_of_two_tables_once(feature_file: Path
     assert plan.left_out == []
 
 
+def test_what_is_looked_at_is_made_for_the_first_seed_alone(feature_file: Path, table: Table, tmp_path: Path) -> None:
+    looked = replace(table, look="tsne", rows=lambda n_bits: table.rows(n_bits)[:1])
+    plan = make_plan([looked], AtHand({"digits": str(feature_file)}), [3, 4], tmp_path)
+    assert {job.cell.seed for job in plan.jobs} == {3}
+
+
 def test_what_is_done_is_known(feature_file: Path, table: Table, tmp_path: Path) -> None:
     at_hand = AtHand({"digits": str(feature_file)})
     jobs = make_plan([table], at_hand, [0], tmp_path / "runs").jobs

@@ -12,7 +12,7 @@ def record(method: str, bits: int, value: float, seed: int = 0, **more: Any) -> 
 
 
 def rows_of(records: list[dict[str, Any]]) -> list[list[str]]:
-    grid = group_grid(Group("d", "split", 1, 2, 3), records)
+    grid = group_grid(Group("d", None, 5, "split", 1, 2, 3), records)
     return [list(grid.columns), *map(list, grid.rows)]
 
 

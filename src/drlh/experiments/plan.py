@@ -70,6 +70,8 @@ def make_plan(
     benches: dict[tuple[Source, Panel], tuple[Bench, tuple[int, int]]] = {}
     # Seed by seed, so that every table has something to show early.
     for seed, table in product(seeds, tables):
+        if table.look and seed != seeds[0]:
+            continue  # one is enough to look at
         panels = table.quick if at_hand.quick else table.panels
         if not panels:
             _leave_out(plan, f"{table.name}: it has no quick form")

@@ -13,7 +13,7 @@ COMPARED = ("traditional", "cnn", "deep")  # methods against each other
 VARIED = ("eta", "steps", "actions", "ablation")  # DRLH against itself
 _CURVES = {"eta": "eta", "steps": "max_steps"}  # tables with a curve in the paper, and the parameter on its axis
 _DATA = {"cifar10": "CIFAR-10", "nuswide21": "NUS-WIDE"}
-_HAND_MADE = ("gist", "nuswide")  # what tells features that no network made
+_NUSWIDE_FEATURES = 1134  # the width of those that come with NUS-WIDE
 _RULES = (
     "In brackets: the paper's number, and ours minus it. The paper does not state its tie rule, divisor or number of "
     "runs; ours is the expectation over all orders of ties, divided by min(relevant, cut), on a split of our own "
@@ -37,19 +37,19 @@ def data_of(group: Group) -> str | None:
     return next((data for data in _DATA if group.protocol.startswith(data)), None)
 
 
-def belongs(group: Group, records: Sequence[Record], table: str) -> bool:
+def belongs(group: Group, table: str) -> bool:
     """Whether a group's numbers are those of a table: setting I or II, features made by hand or by a network."""
     if data_of(group) is None or group.data.endswith(CNN_ROLES):
         return False
     if table == "deep":
         return group.protocol.endswith("-II")
-    by_hand = any(record["features"] == "gist" or record["n_features"] == 1134 for record in records)
-    by_hand |= any(word in group.data.lower() for word in _HAND_MADE)
+    named = group.features or group.data.lower()  # a file made elsewhere tells nothing but its name
+    by_hand = group.n_features == _NUSWIDE_FEATURES or "gist" in named
     return group.protocol.endswith("-I") and by_hand == (table == "traditional")
 
 
 def _compared(table: Table, records: Sequence[Record]) -> list[Grid]:
-    groups = {group: found for group, found in by_group(records).items() if belongs(group, found, table.name)}
+    groups = {group: found for group, found in by_group(records).items() if belongs(group, table.name)}
     grids = [_compared_grid(table, group, found) for group, found in groups.items()]
     missing = [data for data in _DATA if data not in {data_of(group) for group in groups}]
     return grids + [_missing_grid(table, data) for data in missing]
@@ -65,7 +65,7 @@ def _compared_grid(table: Table, group: Group, records: Sequence[Record]) -> Gri
     rows = [_compared_row(table, data, name, method, plain, bits) for method, name in named.items()]
     rows += [_compared_row(table, data, method, method, plain, bits) for method in codes]
     rows += [row for row in _reference_rows(plain, bits) if row]
-    notes = [f"Features: the paper's are {published_features(table.name, data)}; ours are `{group.data}`. {_RULES}"]
+    notes = [f"Features: the paper's are {published_features(table.name, data)}; ours are `{group.source}`. {_RULES}"]
     notes += [_ABOVE] if (table.name, data) == ("traditional", "cifar10") else []
     notes += [SEEN] if labels_seen(records) else []
     title = f"{table.title}: {_DATA[data]}, {group.protocol}"

@@ -43,7 +43,7 @@ def _row(group: Group, records: Sequence[Record], n_bits: int) -> list[str] | No
     values = [f"{mean(record['map'] for record in side):.3f}" for side in (first, second)]
     interval = f"{signed(found.low)} to {signed(found.high)}"
     seeds = str(len(first))
-    place = f"{group.data}, {group.protocol}, {group.n_train:,} training images"
+    place = f"{group.source}, {group.protocol}, {group.n_train:,} training images"
     return [place, str(n_bits), values[0], name, values[1], signed(found.difference), interval, seeds]
 
 

@@ -39,7 +39,7 @@ def map_over_bits(group: Group, records: Sequence[Record]) -> Drawing | None:
     best = max(max(cells.values()) for cells in series.values())
     far = {method: cells for method, cells in series.items() if max(cells.values()) < _FAR_BELOW * best}
     series = {method: cells for method, cells in series.items() if method not in far}
-    name, colours = f"bits-{group.data}-{group.protocol}-{group.n_train}", _coloured(series)
+    name, colours = f"bits-{group.file_name}", _coloured(series)
     toplines = [record["map"] for record in records if not record["bits"]]
 
     def draw(figure: Any) -> None:
@@ -74,7 +74,7 @@ def precision_recall(group: Group, records: Sequence[Record]) -> Drawing | None:
     if len(curves) < 2:
         return None
     colours = _coloured({name: cells for name, cells in series_of(records).items() if name in curves})
-    name = f"recall-{group.data}-{group.protocol}-{group.n_train}"
+    name = f"recall-{group.file_name}"
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -96,7 +96,7 @@ def times_over_bits(group: Group, records: Sequence[Record]) -> Drawing | None:
         return None
     images = plain[0]["n_query"] + plain[0]["n_database"]
     codes = {n: 1000 * mean(r["encode_seconds"] for r in plain if r["bits"] == n) / images for n in fits}
-    name = f"time-{group.data}-{group.protocol}-{group.n_train}"
+    name = f"time-{group.file_name}"
 
     def draw(figure: Any) -> None:
         for axes, points, label in zip(
@@ -123,7 +123,7 @@ def map_over_time(group: Group, records: Sequence[Record]) -> Drawing | None:
     best = max(value for _, value in points.values())
     far = [method for method, (_, value) in points.items() if value < _FAR_BELOW * best]
     points = {method: point for method, point in points.items() if method not in far}
-    name, colours = f"budget-{group.data}-{group.protocol}-{group.n_train}", _coloured({m: maps[m] for m in points})
+    name, colours = f"budget-{group.file_name}", _coloured({m: maps[m] for m in points})
     budgets = {method: _budget(records, method, n_bits) for method in points}
 
     def draw(figure: Any) -> None:

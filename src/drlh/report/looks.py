@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from drlh.evaluate.records import Record, arrays_of, by_group, read_files
+from drlh.evaluate.records import Group, Record, arrays_of, by_group, read_files
 from drlh.experiments.looks import FORMAT, VERSION
 from drlh.hashers.methods import find_method
 from drlh.report.draw import INK, OURS, PALETTE, QUIET, Drawing, to_svg
@@ -15,18 +15,20 @@ def read_looks(directory: Path) -> list[Record]:
 
 
 def look_figures(looks: Sequence[Record]) -> list[Drawing]:
+    """One figure for each group and kind, of the first seed where there are several."""
     drawings = []
     for group, found in by_group(looks).items():
-        laid_out = [look for look in found if look["look"] == "tsne"]
+        first = {(look["look"], look["method"]): look for look in sorted(found, key=lambda one: -one["seed"])}
+        laid_out = [first[key] for key in sorted(first) if key[0] == "tsne"]
         if laid_out:
-            drawings.append(planes(f"t-SNE of codes: {group.title}", sorted(laid_out, key=lambda look: look["method"])))
-        drawings += [walk_figure(f"Walks: {group.title}", look) for look in found if look["look"] == "walks"]
+            drawings.append(planes(group, laid_out))
+        drawings += [walk_figure(group, look) for (kind, _), look in first.items() if kind == "walks"]
     return drawings
 
 
-def planes(title: str, looks: Sequence[Record]) -> Drawing:
+def planes(group: Group, looks: Sequence[Record]) -> Drawing:
     """One plane for each method, queries coloured by class."""
-    name = f"tsne-{looks[0]['data']}-{looks[0]['protocol']}"
+    name = f"tsne-{group.file_name}"
 
     def draw(figure: Any) -> None:
         for axes, look in zip(figure.subplots(1, len(looks), squeeze=False)[0], looks):
@@ -42,12 +44,12 @@ def planes(title: str, looks: Sequence[Record]) -> Drawing:
     caption = (
         f"{looks[0]['bits']} bits, seed {looks[0]['seed']}: queries, which no method saw, laid out by Hamming distance."
     )
-    return Drawing(name, title, to_svg(name, draw, 3.8 * len(looks), 4.0), caption)
+    return Drawing(name, f"t-SNE of codes: {group.title}", to_svg(name, draw, 3.8 * len(looks), 4.0), caption)
 
 
-def walk_figure(title: str, look: Record) -> Drawing:
+def walk_figure(group: Group, look: Record) -> Drawing:
     """For each image the bits over the steps, the distance to every codeword, and when stopping becomes best."""
-    arrays, name = arrays_of(look), f"walks-{look['data']}-{look['protocol']}"
+    arrays, name = arrays_of(look), f"walks-{group.file_name}"
     labels = arrays["labels"].tolist()
 
     def draw(figure: Any) -> None:
@@ -74,4 +76,4 @@ def walk_figure(title: str, look: Record) -> Drawing:
         "codeword of each class, the image's own in colour. Below: Q of stopping, and of the best flip; the walk "
         "ends where stopping is worth more."
     )
-    return Drawing(name, title, to_svg(name, draw, 1.75 * len(labels), 5.0), caption)
+    return Drawing(name, f"Walks: {group.title}", to_svg(name, draw, 1.75 * len(labels), 5.0), caption)

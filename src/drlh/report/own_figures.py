@@ -28,7 +28,7 @@ def parameter_curves(group: Group, records: Sequence[Record], table: str) -> Dra
             lines.append((f"{n_bits} bits, as the paper reports", PALETTE[place], ":", theirs))
     if not lines:
         return None
-    name = f"{table}-{group.data}-{group.protocol}-{group.n_train}"
+    name = f"{table}-{group.file_name}"
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -49,7 +49,7 @@ def row_lines(group: Group, records: Sequence[Record], table: str) -> Drawing | 
     lines = {name: points for name, points in lines.items() if points}
     if len(lines) < 2:
         return None
-    name = f"{table}-{group.data}-{group.protocol}-{group.n_train}"
+    name = f"{table}-{group.file_name}"
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -75,7 +75,7 @@ def bars(group: Group, records: Sequence[Record]) -> Drawing | None:
     found = {row.name: mean(values) for row in rows if (values := matching(records, row, n_bits))}
     if len(found) < 3:
         return None
-    name = f"ablation-{group.data}-{group.protocol}-{group.n_train}"
+    name = f"ablation-{group.file_name}"
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
