@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from drlh.evaluate.records import Group, Record, arrays_of, by_group, read_files
 from drlh.experiments.looks import FORMAT, VERSION
 from drlh.hashers.methods import find_method
@@ -33,18 +36,27 @@ def planes(group: Group, looks: Sequence[Record]) -> Drawing:
     def draw(figure: Any) -> None:
         for axes, look in zip(figure.subplots(1, len(looks), squeeze=False)[0], looks):
             arrays = arrays_of(look)
+            shown = shaken(arrays["positions"])
             for number, label in enumerate(look["classes"]):
-                points = arrays["positions"][arrays["labels"] == number]
-                axes.scatter(*points.T, s=5, lw=0, color=PALETTE[number % len(PALETTE)], label=label)
+                points = shown[arrays["labels"] == number]
+                axes.scatter(*points.T, s=6, lw=0, alpha=0.75, color=PALETTE[number % len(PALETTE)], label=label)
             axes.set(title=find_method(look["method"]).class_name, xticks=[], yticks=[])
             axes.grid(visible=False)
         handles, labels = axes.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=10, fontsize=8, markerscale=2, handletextpad=0)
 
     caption = (
-        f"{looks[0]['bits']} bits, seed {looks[0]['seed']}: queries, which no method saw, laid out by Hamming distance."
+        f"{looks[0]['bits']} bits, seed {looks[0]['seed']}: queries, which no method saw, laid out by Hamming distance "
+        "and shaken a little, since many share a code."
     )
     return Drawing(name, f"t-SNE of codes: {group.title}", to_svg(name, draw, 3.8 * len(looks), 4.0), caption)
+
+
+def shaken(positions: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Images with the same code lie on each other: a little noise shows how many there are."""
+    spread = 0.012 * np.ptp(positions, axis=0)
+    noise: NDArray[np.float64] = np.random.default_rng(0).normal(size=positions.shape) * spread
+    return positions + noise
 
 
 def walk_figure(group: Group, look: Record) -> Drawing:
