@@ -70,6 +70,7 @@ def test_curves_stand_beside_the_papers_and_quick_epochs_are_the_same_row(leave:
 def test_the_ablation_shows_lengths_at_which_something_was_varied(leave: Leave, tmp_path: Path) -> None:
     for n_bits in (16, 24):
         leave("drlh", n_bits, 0.8)
+        leave("drlh", n_bits, 0.9, seed=1)  # which the other row does not have
     leave("drlh", 16, 0.7, parameters={"follow": 0.0})
     (grid,) = paper_grids("ablation", read_records(tmp_path))
     assert list(grid.columns) == ["DRLH", "16 bits"]

@@ -111,6 +111,7 @@ def _picked(*methods: str) -> Callable[[int], list[Row]]:
 
 _DIGITS = Panel("digits", "split", (16,), n_query=500)
 _FEW = Panel("digits", "split", (16,), n_query=300, n_train=500)
+_WHOLE = Panel("digits", "split", (16,))
 _CIFAR = Panel("cifar10", "cifar10-I", (16, 32))
 
 _ALL = (
@@ -141,12 +142,12 @@ _ALL = (
         (_DIGITS,),
         _listed("deep"),
     ),
-    Table("eta", "The radius η of a good stop", (_CIFAR,), (_FEW,), _eta),
-    Table("steps", "The step limit M", (_CIFAR,), (_FEW,), _steps),
+    Table("eta", "The radius η of a good stop", (_WHOLE, _CIFAR), (_FEW,), _eta),
+    Table("steps", "The step limit M", (_WHOLE, _CIFAR), (_FEW,), _steps),
     Table(
         "actions",
         "One bit a step, or one or two",
-        (Panel("cifar10", "cifar10-I", (16, 24, 32, 48)),),
+        (_WHOLE, Panel("cifar10", "cifar10-I", (16, 24, 32, 48))),
         (_FEW,),
         _actions,
     ),
@@ -183,7 +184,7 @@ _ALL = (
     Table(
         "ablation",
         "What each departure from the paper is worth",
-        (Panel("cifar10", "cifar10-I", (16, 48)),),
+        (_WHOLE, Panel("cifar10", "cifar10-I", (16, 48))),
         (_FEW,),
         _ablation,
     ),

@@ -110,7 +110,7 @@ def _varied(table: Table, records: Sequence[Record]) -> list[Grid]:
     grids = []
     for group, found in by_group(records).items():
         lengths = sorted({record["bits"] for record in found if record["bits"]})
-        values = {n: [matching(found, row, n) for row in table.rows(n)] for n in lengths}
+        values = {n: matching(found, table.rows(n), n) for n in lengths}
         used = [n for n in lengths if _compares(table, n, values[n])]
         if used:
             grids.append(_varied_grid(table, group, used, values))
@@ -132,7 +132,7 @@ def _varied_grid(table: Table, group: Group, bits: Sequence[int], values: dict[i
             cells = [beside(some, _on_curve(table, group, row, n)) for some, n in zip(found, bits)]
             rows.append([row.name, *cells])
     seeds = max(len(some) for n in bits for some in values[n])
-    note = f"Mean over {'1 seed' if seeds == 1 else f'at most {seeds} seeds'}."
+    note = "One seed." if seeds == 1 else f"Mean over at most {seeds} seeds, the same for all rows of a length."
     note += f" {_RULES}" if data_of(group) and table.name in _CURVES else ""
     return Grid(f"{table.title}: {group.title}", ["DRLH", *(f"{n} bits" for n in bits)], rows, [note])
 
@@ -150,12 +150,17 @@ def _not_run(table: Table) -> Grid:
     return Grid(table.title, columns, rows, [f"{note} In brackets: the paper's numbers."])
 
 
-def matching(records: Sequence[Record], row: Row, n_bits: int) -> list[float]:
-    """mAPs of a row's cells; the quick form's fewer epochs of the paper's preset are the same row."""
-    return [record["map"] for record in records if record["bits"] == n_bits and is_row(record, row)]
+def matching(records: Sequence[Record], rows: Sequence[Row], n_bits: int) -> list[list[float]]:
+    """mAPs of each row at a length, on the seeds that all rows with any have in common."""
+    found = [{r["seed"]: r["map"] for r in records if r["bits"] == n_bits and is_row(r, row)} for row in rows]
+    seeds = [set(values) for values in found if values]
+    common = sorted(set.intersection(*seeds)) if seeds else []
+    # Without a common seed there is no fair comparison, but what was run is still shown.
+    return [[values[seed] for seed in (common or sorted(values)) if seed in values] for values in found]
 
 
 def is_row(record: Record, row: Row) -> bool:
+    """The quick form's fewer epochs of the paper's preset are the same row."""
     parameters = dict(record["parameters"])
     if parameters.get("preset") == "paper":
         parameters.pop("n_epochs", None)

@@ -13,12 +13,13 @@ from drlh.report.draw import Drawing
 from drlh.report.figures import all_figures
 from drlh.report.grid import Grid
 from drlh.report.looks import look_figures, read_looks
+from drlh.report.page import STYLE
 from drlh.report.results import results_grids
-from drlh.report.style import page
 
 _STYLE = """
 body { max-width: 74rem; } .wide { overflow-x: auto; } td, th { white-space: nowrap; font-size: .88rem; }
-h3 { font-size: 1rem; margin: 1.6rem 0 .3rem; } figure { text-align: left; margin: 1rem 0 2rem; }
+h3 { font-size: 1rem; margin: 1.6rem 0 .3rem; } figure { text-align: left; margin: 1rem 0 2rem; font-size: 1rem; }
+figure h3 { color: var(--ink); }
 figure svg { max-width: 100%; height: auto; } figcaption { max-width: 46rem; }
 nav a { margin-right: 1rem; color: var(--one); }
 tr:hover td { background: color-mix(in srgb, var(--line) 40%, transparent); }
@@ -42,7 +43,12 @@ def experiments_page(directory: Path) -> tuple[str, list[Drawing]]:
     body = "".join(
         f'<h2 id="part{number}">{html.escape(name)}</h2>{text}' for number, (name, text) in enumerate(sections.items())
     )
-    return page("DRLH: experiments", _STYLE, f"{_head(records)}<nav>{links}</nav>{body}"), drawings
+    page = (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>DRLH: experiments</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}{_STYLE}</style>'
+        f"<h1>DRLH: experiments</h1>{_head(records)}<nav>{links}</nav>{body}</html>\n"
+    )
+    return page, drawings
 
 
 def _head(records: Sequence[Record]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from drlh.evaluate.records import Group, Record
 from drlh.experiments.published import published_curve
-from drlh.experiments.tables import CNN_ROLES, STEP_LIMITS, TABLES, Row
+from drlh.experiments.tables import CNN_ROLES, STEP_LIMITS, TABLES
 from drlh.report.beside import data_of, matching
 from drlh.report.draw import OURS, PALETTE, QUIET, Drawing, log_ticks, to_svg
 
@@ -19,8 +19,8 @@ def parameter_curves(group: Group, records: Sequence[Record], table: str) -> Dra
     for place, n_bits in enumerate(sorted({record["bits"] for record in records})):
         for preset, style in (("default", "-"), ("paper", "--")):
             rows = [row for row in TABLES[table].rows(n_bits) if row.parameters.get("preset", "default") == preset]
-            found = {row.parameters[key]: matching(records, row, n_bits) for row in rows}
-            points = {value: mean(values) for value, values in found.items() if values}
+            found = zip(rows, matching(records, rows, n_bits))
+            points = {row.parameters[key]: mean(values) for row, values in found if values}
             if len(points) > 1:
                 lines.append((f"{n_bits} bits, {preset} preset", PALETTE[place], style, points))
         theirs = published_curve(table, data, n_bits) if data else {}
@@ -45,8 +45,12 @@ def parameter_curves(group: Group, records: Sequence[Record], table: str) -> Dra
 def row_lines(group: Group, records: Sequence[Record], table: str) -> Drawing | None:
     """mAP over bits, a line for each row of a table: one-bit against two-bit actions."""
     bits = sorted({record["bits"] for record in records if record["bits"]})
-    lines = {row.name: _means(records, row, bits) for row in TABLES[table].rows(32)}
-    lines = {name: points for name, points in lines.items() if points}
+    lines: dict[str, dict[int, float]] = {}
+    for n_bits in bits:
+        rows = TABLES[table].rows(n_bits)
+        for row, values in zip(rows, matching(records, rows, n_bits)):
+            if values:
+                lines.setdefault(row.name, {})[n_bits] = mean(values)
     if len(lines) < 2:
         return None
     name = f"{table}-{group.file_name}"
@@ -62,17 +66,13 @@ def row_lines(group: Group, records: Sequence[Record], table: str) -> Drawing | 
     return Drawing(name, f"{TABLES[table].title}: {group.title}", to_svg(name, draw, 5.4, 3.2), "The paper's preset.")
 
 
-def _means(records: Sequence[Record], row: Row, bits: Sequence[int]) -> dict[int, float]:
-    return {n: mean(values) for n in bits if (values := matching(records, row, n))}
-
-
 def bars(group: Group, records: Sequence[Record]) -> Drawing | None:
     """mAP of DRLH with pieces left out or exchanged, at the length with most of them."""
     rows = TABLES["ablation"].rows(32)
     bits = sorted({record["bits"] for record in records if record["bits"]})
-    counts = {n: sum(bool(matching(records, row, n)) for row in rows) for n in bits}
-    n_bits = max(counts, key=lambda n: counts[n], default=0)
-    found = {row.name: mean(values) for row in rows if (values := matching(records, row, n_bits))}
+    values = {n: matching(records, rows, n) for n in bits}
+    n_bits = max(bits, key=lambda n: sum(map(bool, values[n])), default=0)
+    found = {row.name: mean(some) for row, some in zip(rows, values.get(n_bits, [])) if some}
     if len(found) < 3:
         return None
     name = f"ablation-{group.file_name}"
