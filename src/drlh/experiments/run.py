@@ -104,7 +104,7 @@ def do_job(job: Job, records: Path, at_once: int) -> float:
     return time.perf_counter() - start
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def _bench(source: Source, panel: Panel, records: Path, at_once: int) -> Bench:
     return bench_of(_opened(source), panel, records, at_once)
 

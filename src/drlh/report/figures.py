@@ -55,7 +55,7 @@ def map_over_bits(group: Group, records: Sequence[Record]) -> Drawing | None:
         axes.set(xlabel="bits", ylabel="mAP")
         label_ends(axes, ends)
 
-    caption = "Mean over the seeds."
+    caption = "Mean over the seeds that each method has; Statistics compares on common ones."
     caption += " The dashed topline ranks by a classifier's posteriors, without a code." if toplines else ""
     if far:
         lower = ", ".join(f"{method} ({cells[max(cells)]:.3f} at {max(cells)} bits)" for method, cells in far.items())
