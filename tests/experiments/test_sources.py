@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from drlh.cnn.backbones import Body, save_cnn
 from drlh.errors import UserError
 from drlh.evaluate.records import read_records
 from drlh.experiments.plan import make_plan
 from drlh.experiments.run import do_job
-from drlh.experiments.sources import AtHand
+from drlh.experiments.sources import AtHand, Source
 from drlh.experiments.tables import CNN_ROLES, Panel, Row, Table
 from drlh.report.beside import paper_grids
 from drlh.stages import pretrain_backbone
@@ -34,9 +35,9 @@ def test_one_cnn_is_used_as_it_came_finetuned_and_with_the_codes(
     monkeypatch.setenv("DRLH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("drlh.cnn.small.RECIPE", {"n_epochs": 1, "batch": 16, "learning_rate": 0.1, "weight_decay": 0.0, "momentum": 0.8})  # fmt: skip  # noqa: E501
     weights, records = tmp_path / "cnn.safetensors", tmp_path / "runs"
-    panel = Panel("cnn-joint", "split", (8,), n_query=10)
     at_hand = AtHand({"pictures": str(photos)}, weights)
-    pretrain_backbone(at_hand.find(panel, 0).open(), "cnn-small", weights)
+    pixels = Source(str(photos), "pixels32", label="elsewhere")
+    pretrain_backbone(pixels.open(), "cnn-small", weights)
     panels = tuple(Panel(role, "split", (8,), n_query=10) for role in CNN_ROLES)
     table = Table("cnn-update", "", panels, (), lambda n_bits: [Row("DRLH", "drlh", {"n_epochs": 1})])
     plan = make_plan([table], at_hand, [0], records)
@@ -57,6 +58,25 @@ def test_one_cnn_is_used_as_it_came_finetuned_and_with_the_codes(
     assert [row[0] for row in grid.rows] == [
         "as it came", "taught to classify the training images", "learned with the codes"
     ]  # fmt: skip
+
+
+def test_a_cnn_that_may_have_seen_the_queries_is_refused(photos: Path, tmp_path: Path) -> None:
+    weights, panel = tmp_path / "cnn.safetensors", Panel("cnn-joint", "split", (8,), n_query=10)
+    mine = {"protocol": "split", "seed": 0, "n_query": 10, "n_train": None}
+    at_hand = AtHand({"pictures": str(photos)}, weights)
+    for data, split, seen in (("photos", None, True), ("photos", mine, False), ("others", None, False)):
+        save_cnn(weights, Body("cnn-small", 3 * 32**2), {"data": data, "split": split})
+        if seen:
+            with pytest.raises(UserError, match="maybe queries"):
+                at_hand.find(panel, 0)
+        else:
+            at_hand.find(panel, 0)
+    save_cnn(weights, Body("cnn-small", 3 * 32**2), {"data": "photos", "split": mine})
+    with pytest.raises(UserError, match="seed 1"):
+        at_hand.find(panel, 1)
+    weights.write_bytes(b"no weights")
+    with pytest.raises(UserError, match="not a file of drlh pretrain"):
+        at_hand.find(panel, 0)
 
 
 def test_without_weights_the_cnn_tables_say_what_they_need() -> None:

@@ -1,5 +1,6 @@
 """Which data plays which role in the tables, and how each process opens it."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -69,6 +70,7 @@ class AtHand:
         if self.weights is None:
             raise UserError(f"it needs a CNN to begin with: give --weights FILE, made by drlh pretrain for {BACKBONE}")
         pictures = self.files.get("pictures", "digits" if self.quick else ROLES["pictures"][0])
+        _refuse_seen(self.weights, pictures, panel, seed)
         pixels = Source(pictures, ROLES["pictures"][1], label=panel.role)
         if panel.role == "cnn-joint":
             return pixels
@@ -76,6 +78,24 @@ class AtHand:
             self.weights if panel.role == "cnn-pretrained" else finetuned(pixels, panel, seed, self.weights, progress)
         )
         return Source(pictures, BACKBONE, str(weights), panel.role)
+
+
+def _refuse_seen(weights: Path, pictures: str, panel: Panel, seed: int) -> None:
+    """A CNN that was taught on the same pictures must have seen this split's training images alone."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(weights, "numpy") as file:
+            header = json.loads((file.metadata() or {}).get("drlh", "{}"))
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{weights} is not a file of drlh pretrain: {error}") from error
+    notes = header.get("notes", {})
+    wanted = {"protocol": panel.protocol, "seed": seed, "n_query": panel.n_query, "n_train": panel.n_train}
+    if notes.get("data") == load(pictures).name and notes.get("split") != wanted:
+        raise UserError(
+            f"{weights} was taught on pictures of {notes['data']}, maybe queries of {panel.protocol}, seed {seed}; "
+            f"teach it on others, or with drlh pretrain --protocol {panel.protocol} --seed {seed}"
+        )
 
 
 def parse_files(given: list[str] | None) -> dict[str, str]:
