@@ -38,7 +38,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from drlh.codes import Codes, round_to_codes
 from drlh.data import load
 from drlh.data.base import Labels
-from drlh.evaluate.bench import machine
+from drlh.evaluate.machine import machine
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.files import atomic_path, write_json
 from drlh.hashers.drlh.codebook import make_codebook

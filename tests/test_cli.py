@@ -301,6 +301,35 @@ def test_bench_shows_a_methods_own_ranking_in_a_column_of_its_own(
     assert rows[2][4] == "-"
 
 
+def test_bench_paper_runs_a_table_and_report_shows_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from drlh.experiments.tables import TABLES, Panel, Row, Table
+
+    panel = Panel("digits", "split", (8, 16), n_query=30)
+    small = Table("small", "", (panel,), (panel,), lambda n_bits: [Row("ITQ", "itq"), Row("LSH", "lsh")])
+    monkeypatch.setitem(TABLES, "small", small)
+    data, records = feature_file(tmp_path / "f.npz"), tmp_path / "runs"
+    options = ("bench", "paper", "--table", "small", "--data", f"digits={data}", "--records", records, "--seeds", "0")
+    planned = run(*options, "--dry-run", "--json").json
+    assert (planned["cells"], planned["known"], records.exists()) == (4, 0, False)
+    done = run(*options, "--workers", 1, "--json").json
+    assert (done["cells"], done["failures"], len(list(records.rglob("*.json")))) == (4, [], 4)
+    again = run(*options)
+    assert again.code == 0
+    assert "0 cells to run, 4 known" in again.err
+    report = run("report", "--records", records, "-o", tmp_path / "report", "--json").json
+    page = Path(report["page"]).read_text(encoding="utf-8")
+    assert "30 queries" in page
+    assert "<svg" in page
+    assert "itq" in Path(report["tables"]).read_text(encoding="utf-8")
+    marked = tmp_path / "page.md"
+    marked.write_text("<!-- drlh report: results -->\n<!-- end -->\n", encoding="utf-8")
+    assert run("report", "--records", records, "--fill", marked, "--json").json["changed"] == [str(marked)]
+    assert "| itq |" in marked.read_text(encoding="utf-8")
+    assert run("report", "--records", records, "--fill", marked, "--json").json["changed"] == []
+
+
 def test_bench_on_digits_needs_nothing_but_the_name(run: Run) -> None:
     options = ("--data", "digits", "--protocol", "split", "--n-query", 200, "--n-train", 500)
     (record,) = run("bench", *options, "--methods", "itq", "--json").json
@@ -361,6 +390,12 @@ def test_encoding_leaves_broken_photos_out_and_keeps_names_beside_their_codes(
         (("fit", "--data", "ONE", "-o", "m", "--method", "itq"), "1 sample(s)"),
         (("fit", "--data", "ONE", "-o", "m"), "1 sample(s)"),
         (("bench", "--data", "FILE", "--bits", "a,b"), "whole numbers"),
+        (("bench",), "--data"),
+        (("bench", "paper", "--table", "tables"), "there is no table"),
+        (("bench", "paper", "--data", "FILE"), "ROLE=FILE"),
+        (("bench", "paper", "--seeds", "x"), "whole numbers"),
+        (("bench", "paper", "--workers", "0"), "at least 1"),
+        (("report", "--records", "none"), "not a directory"),
         (("bench", "--data", "FILE", "--protocol", "cifar-I"), "cifar10-I"),
         (("pretrain", "--data", "digits", "--backbone", "cnn-smal", "-o", "m"), "cnn-small"),
         (("pretrain", "--data", "digits", "--set", "epochs=3", "-o", "m"), "n_epochs"),
@@ -396,7 +431,8 @@ def test_a_mistake_is_one_sentence_with_exit_code_2(
 
 
 def test_every_verb_has_help_with_an_example(run: Run) -> None:
-    verbs = ("demo", "methods", "features", "fit", "encode", "index", "search", "remove", "evaluate", "bench")
+    verbs = ("demo", "methods", "features", "pretrain", "fit", "encode", "index", "search", "remove", "evaluate")
+    verbs += ("bench", "report")
     for verb in [(verb,) for verb in verbs] + [("data", verb) for verb in ("list", "info", "fetch")]:
         outcome = run(*verb, "--help")
         assert outcome.code == 0

@@ -17,6 +17,7 @@ import typer
 
 from drlh.console import ProgressBar, print_json, print_table, say
 from drlh.errors import UserError
+from drlh.experiment_verbs import paper, report
 from drlh.hashers.methods import DEFAULT_METHOD
 
 if TYPE_CHECKING:
@@ -31,12 +32,15 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="List, describe and fetch data sets.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app, name="data")
+bench_app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
+bench_app.command("paper")(paper)
+app.add_typer(bench_app, name="bench")
+app.command()(report)
 
 _LEARNING = ("fit", "pretrain")  # what several processes can do together
 
-DataOption = Annotated[
-    str, typer.Option("--data", help="A data set's name, an image folder, a CSV/TSV table, or an NPZ of features.")
-]
+_DATA = "A data set's name, an image folder, a CSV/TSV table, or an NPZ of features."
+DataOption = Annotated[str, typer.Option("--data", help=_DATA)]
 DirOption = Annotated[Path | None, typer.Option("--data-dir", help="Where a named data set lies.")]
 FeaturesOption = Annotated[
     str | None,
@@ -522,9 +526,10 @@ def evaluate(
         say(f"note: {warning}")
 
 
-@app.command()
+@bench_app.callback()
 def bench(
-    data: DataOption,
+    context: typer.Context,
+    data: Annotated[str | None, typer.Option("--data", help=_DATA)] = None,
     methods: Annotated[str, typer.Option(help="Names of `drlh methods` with commas between them, or all.")] = "itq",
     bits: Annotated[str, typer.Option(help="Code lengths with commas between them.")] = "32",
     seeds: Annotated[str, typer.Option(help="Seeds with commas between them.")] = "0",
@@ -545,6 +550,10 @@ def bench(
 
     Example: drlh bench --data digits --protocol split --methods itq,lsh --bits 16,32 --seeds 0,1
     """
+    if context.invoked_subcommand:
+        return
+    if data is None:
+        raise UserError("drlh bench needs --data, a data set's name, folder, table or NPZ; or run drlh bench paper")
     from drlh.evaluate.bench import Bench, cells_of
     from drlh.evaluate.protocols import get_protocol
 

@@ -17,7 +17,9 @@ _LINE_EVERY = 10.0  # seconds, where stderr is a file and a bar would fill it
 class ProgressBar:
     """A `drlh.progress.Progress` that draws a bar with rate and time left; on a file, a line now and then."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, time_left: bool = True) -> None:
+        """`time_left=False` where the caller's own words say it better."""
+        self._time_left = time_left
         self._started = time.monotonic()
         self._last_line = self._started
         self._what = ""
@@ -27,7 +29,7 @@ class ProgressBar:
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
+            *([TimeRemainingColumn()] if time_left else []),
             console=Console(stderr=True),
             transient=True,
         )
@@ -55,12 +57,13 @@ class ProgressBar:
         self._last_call = now
         rate = done / max(now - self._started, 1e-9)
         if sys.stderr.isatty():
-            shown = f"{rate:,.0f}/s" if rate >= 1 else ""
+            shown = f"{rate:,.0f}/s" if rate >= 1 and self._time_left else ""
             self._bar.update(self._task, completed=done, total=total, description=what, rate=shown)
         elif now - self._last_line >= _LINE_EVERY:
             self._last_line = now
-            left = f", {(total - done) / rate:,.0f} s left" if rate > 0 else ""
-            print(f"{what}: {done:,} of {total:,}, {rate:,.1f}/s{left}", file=sys.stderr, flush=True)
+            left = f", {rate:,.1f}/s" if self._time_left else ""
+            left += f", {(total - done) / rate:,.0f} s left" if self._time_left and rate > 0 else ""
+            print(f"{what}: {done:,} of {total:,}{left}", file=sys.stderr, flush=True)
 
 
 def print_json(value: object) -> None:

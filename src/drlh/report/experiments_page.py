@@ -1,0 +1,91 @@
+"""One page for all experiments: tables with the paper's numbers, figures, comparisons, every record."""
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+
+from drlh.errors import UserError
+from drlh.evaluate.records import Record, read_records
+from drlh.experiments.published import citation, published_training
+from drlh.report.beside import COMPARED, VARIED, paper_grids
+from drlh.report.comparison import comparison_grid
+from drlh.report.draw import Drawing
+from drlh.report.figures import all_figures
+from drlh.report.grid import Grid
+from drlh.report.looks import look_figures, read_looks
+from drlh.report.page import STYLE
+from drlh.report.results import results_grids
+
+_STYLE = """
+body { max-width: 74rem; } .wide { overflow-x: auto; } td, th { white-space: nowrap; font-size: .88rem; }
+h3 { font-size: 1rem; margin: 1.6rem 0 .3rem; } figure { text-align: left; margin: 1rem 0 2rem; font-size: 1rem; }
+figure h3 { color: var(--ink); }
+figure svg { max-width: 100%; height: auto; } figcaption { max-width: 46rem; }
+nav a { margin-right: 1rem; color: var(--one); }
+tr:hover td { background: color-mix(in srgb, var(--line) 40%, transparent); }
+"""
+
+
+def experiments_page(directory: Path) -> tuple[str, list[Drawing]]:
+    """(the page, its figures) of all records below a directory."""
+    records, looks = read_records(directory), read_looks(directory)
+    if not records and not looks:
+        raise UserError(f"{directory} holds no records: fill it with drlh bench paper --records {directory}")
+    drawings = all_figures(records) + look_figures(looks)
+    sections = {
+        "The paper's tables": "".join(_grids(paper_grids(name, records)) for name in COMPARED),
+        "Statistics": comparison_grid(records).html(),
+        "Figures": "".join(map(_figure, drawings)) or "<p>No record holds what a figure needs.</p>",
+        "DRLH against itself": "".join(_grids(paper_grids(name, records)) for name in (*VARIED, "cnn-update")),
+        "Every record": _grids(results_grids(records)),
+    }
+    links = "".join(f'<a href="#part{number}">{html.escape(name)}</a>' for number, name in enumerate(sections))
+    body = "".join(
+        f'<h2 id="part{number}">{html.escape(name)}</h2>{text}' for number, (name, text) in enumerate(sections.items())
+    )
+    page = (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>DRLH: experiments</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}{_STYLE}</style>'
+        f"<h1>DRLH: experiments</h1>{_head(records)}<nav>{links}</nav>{body}</html>\n"
+    )
+    return page, drawings
+
+
+def _head(records: Sequence[Record]) -> str:
+    machines = sorted({f"{r['machine']['system']}, {r['machine']['cores']} cores" for r in records})
+    seconds = sum(record["fit_seconds"] + record["encode_seconds"] for record in records)
+    hours = f"{seconds / 3600:.1f} hours of fitting and encoding on {'; '.join(machines) or 'no machine'}, no GPU"
+    told = (
+        f"{len(records):,} records, {hours}. mAP is tie-aware: the exact mean over all orders of images at equal "
+        "distance; ± is the standard deviation over seeds, each a split and a start of its own."
+    )
+    times = "; ".join(f"{data}: {time}" for data, time in published_training().items())
+    theirs = f"The paper: {citation()}. It gives as training time: {times}."
+    return f'<p>{html.escape(told)}</p><p class="faint">{html.escape(theirs)}</p>'
+
+
+def _grids(grids: Sequence[Grid]) -> str:
+    return "".join(grid.html() for grid in grids)
+
+
+def _figure(drawing: Drawing) -> str:
+    return (
+        f"<figure><h3>{html.escape(drawing.title)}</h3>{drawing.svg}"
+        f'<figcaption class="faint">{html.escape(drawing.caption)}</figcaption></figure>'
+    )
+
+
+def markdown_blocks(records: Sequence[Record]) -> dict[str, str]:
+    """Name → Markdown of what pages may show between marks (see `drlh.report.marks`)."""
+    blocks = {
+        name: "\n".join(grid.markdown(3) for grid in paper_grids(name, records))
+        for name in (*COMPARED, *VARIED, "cnn-update")
+    }
+    for name in COMPARED:  # a short page shows the data that was run
+        run = [grid for grid in paper_grids(name, records) if "CIFAR-10" in grid.title]
+        blocks[f"{name}-cifar10"] = "\n".join(grid.markdown(3) for grid in run)
+    blocks["comparison"] = comparison_grid(records).markdown(3)
+    cifar10 = [record for record in records if record["protocol"].startswith("cifar10")]
+    blocks["comparison-cifar10"] = comparison_grid(cifar10).markdown(3)
+    blocks["results"] = "\n".join(grid.markdown(2) for grid in results_grids(records))
+    return blocks

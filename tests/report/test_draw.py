@@ -1,0 +1,41 @@
+"""SVG that follows the page."""
+
+import re
+from typing import Any
+
+import pytest
+
+from drlh.report.draw import INK, apart, below, standalone, to_svg
+
+
+def line(figure: Any) -> None:
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1], color=INK)
+    axes.set(xlabel="bits")
+
+
+def test_a_figure_takes_the_pages_colours_and_asks_nothing_of_the_network() -> None:
+    svg = to_svg("one", line)
+    assert svg.startswith("<svg")
+    assert "var(--ink)" in svg
+    assert ">bits</text>" in svg
+    assert not re.findall(r"(?:href|src)=\"http", svg)
+    assert "DejaVu" not in svg
+    assert "var(" not in standalone(svg)
+
+
+def test_equal_data_gives_equal_bytes_and_two_figures_share_no_id() -> None:
+    assert to_svg("one", line) == to_svg("one", line)
+    ids = [
+        set(re.findall(r'<(?:clipPath|path|g) id="([a-z][0-9a-f]{8,})"', to_svg(name, line))) for name in ("one", "two")
+    ]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+
+
+def test_labels_are_moved_apart_as_little_as_need_be() -> None:
+    assert apart([1.0, 2.0, 5.0], 0.5) == [1.0, 2.0, 5.0]
+    assert apart([1.0, 1.0], 1.0) == [0.5, 1.5]
+    assert apart([0.0, 0.4, 0.5, 9.0], 1.0) == pytest.approx([-0.7, 0.3, 1.3, 9.0])
+    assert below([1.0, 2.0, 3.5], 3.0, 1.0) == [1.0, 2.0, 3.0]
+    assert below([2.5, 3.5], 3.0, 1.0) == [2.0, 3.0]

@@ -1,0 +1,43 @@
+"""Which figures records give, and what is in them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from drlh.evaluate.records import read_records
+from drlh.experiments.tables import CNN_ROLES
+from drlh.report.figures import all_figures
+
+Leave = Callable[..., None]
+
+
+def test_records_of_every_kind_give_every_figure(leave: Leave, tmp_path: Path) -> None:
+    falling = np.linspace(1, 0.1, 33)
+    curves = {"precision_by_radius": falling, "recall_by_radius": 1 - falling}
+    for method, value in (("drlh", 0.8), ("sdh", 0.7), ("itq", 0.3)):
+        for n_bits in (16, 24, 32):
+            leave(method, n_bits, value + n_bits / 1000, arrays=curves if n_bits == 32 else None)
+    for epochs in (1, 5):
+        leave("drlh", 32, 0.5 + epochs / 100, parameters={"n_epochs": epochs})
+    for eta in (0, 1):
+        leave("drlh", 16, 0.2 + eta / 10, parameters={"preset": "paper", "eta": eta})
+        leave("drlh", 16, 0.2 + eta / 10, parameters={"max_steps": 2**eta})
+    leave("drlh", 16, 0.15, parameters={"preset": "paper"})
+    leave("drlh", 16, 0.14, parameters={"preset": "paper", "flips": 2})
+    leave("drlh", 16, 0.79, parameters={"follow": 0.0})
+    leave("topline", 0, 0.9)
+    for role in CNN_ROLES:
+        leave("drlh", 16, 0.6, data=f"cifar10-{role}")
+    drawings = {drawing.name.partition("-cifar10_x")[0]: drawing for drawing in all_figures(read_records(tmp_path))}
+    assert set(drawings) == {"bits", "recall", "budget", "time", "eta", "steps", "actions", "cnn-update", "ablation"}
+    assert "itq (0.332 at 32 bits)" in drawings["bits"].caption  # far below the others
+    assert ">topline</text>" in drawings["bits"].svg
+    assert "as the paper reports" in drawings["eta"].svg
+    assert "17 hours" in drawings["time"].caption
+    assert ">codebook stays BCH</text>" in drawings["ablation"].svg
+
+
+def test_too_little_gives_no_figure(leave: Leave, tmp_path: Path) -> None:
+    leave("itq", 16, 0.4)
+    assert all_figures(read_records(tmp_path)) == []

@@ -1,0 +1,24 @@
+"""Progress where stderr is a file."""
+
+import pytest
+
+from drlh.console import ProgressBar
+
+
+@pytest.fixture(autouse=True)
+def a_line_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("drlh.console._LINE_EVERY", 0.0)
+
+
+def test_a_line_tells_rate_and_time_left(capsys: pytest.CaptureFixture[str]) -> None:
+    with ProgressBar() as bar:
+        bar(1, 4, "features")
+    line = capsys.readouterr().err
+    assert line.startswith("features: 1 of 4, ")
+    assert line.endswith(" s left\n")
+
+
+def test_a_caller_that_knows_the_time_left_says_it_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    with ProgressBar(time_left=False) as bar:
+        bar(1, 4, "cells, about 3 min left: itq 16 bits")
+    assert capsys.readouterr().err == "cells, about 3 min left: itq 16 bits: 1 of 4\n"
