@@ -16,36 +16,25 @@ from typing import Any
 
 import numpy as np
 
-from drlh.data.base import DataSet, Images, Picture
+from drawn import DrawnImages
+from drlh.data.base import DataSet
 from drlh.data.some_images import subset
 from drlh.features import make_extractor, with_features
 from drlh.stages import encode_data, fit_model
 
 
-class DrawnImages(Images):
-    """Random 32 × 32 pictures that are nowhere stored, called as in a deep folder."""
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-
-    def __len__(self) -> int:
-        return self.n
+class InFolders(DrawnImages):
+    """Called as in a deep folder: names take memory too."""
 
     def name(self, row: int) -> str:
         return f"pictures/of/{row // 1000:06}/{row:09}.jpg"
-
-    def raw(self, row: int) -> bytes:
-        return np.random.default_rng(row).bytes(32 * 32 * 3)
-
-    def decode(self, row: int, raw: bytes) -> Picture:
-        return np.frombuffer(raw, np.uint8).reshape(32, 32, 3)
 
 
 def measure(n: int, features: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         os.environ["DRLH_CACHE"] = folder  # features that are there already would not count
-        data = DataSet("drawn", np.zeros(n, np.int64), ("any",), DrawnImages(n))
+        data = DataSet("drawn", np.zeros(n, np.int64), ("any",), InFolders(n))
         some = with_features(subset(data, np.arange(512)), make_extractor(features), cache=place / "cache")
         fit_model(some, "lsh", 48, place / "model")
         begun = time.perf_counter()

@@ -24,31 +24,13 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
+from drawn import DrawnImages
 from drlh.data import load
-from drlh.data.base import ArrayImages, DataSet, Images, Picture
+from drlh.data.base import ArrayImages, DataSet, Images
 from drlh.data.some_images import SomeImages
 from drlh.features import Extractor, extract, extract_to_npz, make_extractor
 from drlh.features.backbones import backbone_file
 from drlh.features.network import Network
-
-
-class DrawnImages(Images):
-    """Random 32 × 32 pictures that are nowhere stored."""
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-
-    def __len__(self) -> int:
-        return self.n
-
-    def name(self, row: int) -> str:
-        return f"drawn/{row}"
-
-    def raw(self, row: int) -> bytes:
-        return np.random.default_rng(row).bytes(32 * 32 * 3)
-
-    def decode(self, row: int, raw: bytes) -> Picture:
-        return np.frombuffer(raw, np.uint8).reshape(32, 32, 3)
 
 
 @dataclass(frozen=True)

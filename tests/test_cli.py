@@ -399,6 +399,7 @@ def test_encoding_leaves_broken_photos_out_and_keeps_names_beside_their_codes(
         (("bench", "--data", "FILE", "--protocol", "cifar-I"), "cifar10-I"),
         (("pretrain", "--data", "digits", "--backbone", "cnn-smal", "-o", "m"), "cnn-small"),
         (("pretrain", "--data", "digits", "--set", "epochs=3", "-o", "m"), "n_epochs"),
+        (("pretrain", "--data", "digits", "--set", "n_epochs=many", "-o", "m"), "got 'many'"),
         (("pretrain", "--data", "digits", "--weights", "nowhere.pth", "-o", "m"), "nowhere.pth"),
         (("fit", "--data", "digits", "-o", "m", "--set", "backbone=lite0"), "cnn-small"),
         (("fit", "--data", "ODD", "-o", "m", "--set", "backbone=nin"), "13 columns"),

@@ -18,6 +18,7 @@ import typer
 from drlh.console import ProgressBar, print_json, print_table, say
 from drlh.errors import UserError
 from drlh.experiment_verbs import paper, report
+from drlh.files import is_writer
 from drlh.hashers.methods import DEFAULT_METHOD
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def main() -> None:
         with _together():
             app(standalone_mode=True)
     except UserError as error:
-        if os.environ.get("RANK", "0") == "0":  # torchrun's other processes make the same mistake
+        if is_writer():  # torchrun's other processes make the same mistake
             say(f"drlh: {error}")
         sys.exit(2)
     except KeyboardInterrupt:
@@ -90,10 +91,10 @@ def _together() -> Iterator[None]:
     verb = sys.argv[1] if len(sys.argv) > 1 else ""
     if verb not in _LEARNING:
         raise UserError(f"torchrun is for the verbs that learn, {' and '.join(_LEARNING)}: run drlh {verb} without it")
-    from drlh.hashers.ranks import is_first, joined
+    from drlh.hashers.ranks import joined
 
     with joined(), open(os.devnull, "w", encoding="utf-8") as nowhere:
-        if is_first():
+        if is_writer():
             yield
         else:
             with redirect_stdout(nowhere), redirect_stderr(nowhere):

@@ -24,6 +24,11 @@ Array = NDArray[Any]
 _TEXTS = 4096  # written in one go
 
 
+def is_writer() -> bool:
+    """Whether this process writes files: of those that torchrun starts, the first alone."""
+    return os.environ.get("WORLD_SIZE", "1") == "1" or os.environ.get("RANK", "0") == "0"
+
+
 def cache_directory() -> Path:
     """Where fetched data, converted weights and cached features live; `DRLH_CACHE` moves it."""
     given = os.environ.get("DRLH_CACHE")

@@ -18,7 +18,7 @@ from drlh.errors import UserError
 from drlh.evaluate.protocols import get_protocol, labels_digest, split_digest
 from drlh.evaluate.splits import Split
 from drlh.features import extract_blocks, extractor_from
-from drlh.files import file_digest
+from drlh.files import file_digest, is_writer
 from drlh.hashers.base import Hasher, save_hasher
 from drlh.hashers.methods import find_method, load_hasher, make_hasher
 from drlh.index.engine import Engine, Found
@@ -38,8 +38,6 @@ def fit_model(
     progress: Progress = quiet,
 ) -> dict[str, Any]:
     """Fits on all rows, or on the training rows of `split`, and writes the model with notes on its origin."""
-    from drlh.hashers.ranks import is_first
-
     hasher = make_hasher(method, n_bits, random_state=seed, **(parameters or {}))
     if resume_from is not None and "resume_from" not in inspect.signature(hasher.fit).parameters:
         raise UserError(f"{method} keeps no checkpoints, so it cannot resume; leave --resume out")
@@ -60,7 +58,7 @@ def fit_model(
     hasher.fit(_features(dataset), dataset.labels, progress=progress, **options)
     seconds = round(time.perf_counter() - start, 2)
     name = find_method(method).name
-    if is_first():
+    if is_writer():
         save_hasher(path, name, hasher, notes)
     return {"model": str(path), "method": name, "bits": n_bits, "n_train": len(dataset), "fit_seconds": seconds}
 
@@ -85,7 +83,6 @@ def pretrain_backbone(
     """Teaches a backbone to classify rows of pixels and writes its weights; test rows or queries only measure it."""
     from drlh.cnn.backbones import save_cnn
     from drlh.hashers.deep.pretrain import accuracy, pretrain
-    from drlh.hashers.ranks import is_first
 
     if split:
         rows = _split_rows(dataset, split)
@@ -112,7 +109,7 @@ def pretrain_backbone(
     if len(test):
         result["test_accuracy"] = accuracy(network, pixels[test], labels[test])
         result["test_accuracy_mirrored"] = accuracy(network, pixels[test], labels[test], mirrored=True)
-    if is_first():
+    if is_writer():
         save_cnn(path, network.body, result)
     return result
 

@@ -18,7 +18,7 @@ DEVIATION = np.array([0.229, 0.224, 0.225]) * 255
 
 # Place among torchvision's layers, stride, padding, pooled after.
 _CONVS = ((0, 4, 2, True), (3, 1, 2, True), (6, 1, 1, False), (8, 1, 1, False), (10, 1, 1, True))
-_LINEAR: dict[str, tuple[int, ...]] = {"pool5": (), "fc6": (1,), "fc7": (1, 4)}
+_LINEAR: dict[str, tuple[int, ...]] = {"pool5": (), "fc6": (1,), "fc7": (1, 4)}  # places among the classifier's layers
 
 
 def build(state: State, layer: str) -> onnx.ModelProto:
@@ -31,10 +31,15 @@ def build(state: State, layer: str) -> onnx.ModelProto:
         graph.relu()
         if pooled:
             graph.max_pool(3, 2)
+    connect(graph, state, layer)
+    return graph.model()
+
+
+def connect(graph: Graph, state: State, layer: str) -> None:
+    """The fully connected layers up to `layer`, each with its ReLU."""
     for place in _LINEAR[layer]:
         graph.linear(state[f"classifier.{place}.weight"], state[f"classifier.{place}.bias"])
         graph.relu()
-    return graph.model()
 
 
 def _conv_weights(state: State, number: int, place: int) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -5,6 +5,7 @@ The published network comes as MatConvNet's file, see `matconvnet`.
 
 import onnx
 
+from drlh.features.alexnet import connect
 from drlh.features.onnx_graph import Graph
 from drlh.features.weights import State
 
@@ -13,7 +14,6 @@ _CEIL = (0, 0, 1, 1)  # pooling rounds up
 # Place among the layers, stride, padding, response normalised after, pooled after.
 _CONVS = ((0, 4, 0, True, True), (4, 1, 2, True, True), (8, 1, 1, False, False), (10, 1, 1, False, False),
           (12, 1, 1, False, True))  # fmt: skip
-_LINEAR: dict[str, tuple[int, ...]] = {"pool5": (), "fc6": (1,), "fc7": (1, 4)}
 
 
 def build(state: State, layer: str) -> onnx.ModelProto:
@@ -28,7 +28,5 @@ def build(state: State, layer: str) -> onnx.ModelProto:
             graph.normalise_response(5, 2.0, 1e-4, 0.75)
         if pooled:
             graph.max_pool(3, 2, _CEIL if graph.height % 2 == 0 else (0, 0, 0, 0))
-    for place in _LINEAR[layer]:
-        graph.linear(state[f"classifier.{place}.weight"], state[f"classifier.{place}.bias"])
-        graph.relu()
+    connect(graph, state, layer)
     return graph.model()

@@ -1,13 +1,9 @@
 """`cnn-small` as `drlh pretrain` leaves it: the 256 features before the scores (see `drlh.cnn.small`)."""
 
-from typing import Any
-
-import numpy as np
 import onnx
-from numpy.typing import NDArray
 
 from drlh.features.onnx_graph import Graph
-from drlh.features.weights import State
+from drlh.features.weights import State, folded
 
 SIZE = 32
 _EPSILON = 1e-5  # of the batch normalisation, as in training
@@ -27,17 +23,10 @@ def build(state: State) -> onnx.ModelProto:
 
 
 def _block(graph: Graph, state: State, prefix: str) -> None:
-    graph.conv(*_folded(state, f"{prefix}first"), pads=(1, 1, 1, 1))
+    graph.conv(*folded(state, f"{prefix}first", f"{prefix}first_norm", _EPSILON), pads=(1, 1, 1, 1))
     graph.max_pool(2, 2)  # gains of the norm are above 0, so it may be folded into the filters before
     graph.relu()
     entry = graph.top
-    graph.conv(*_folded(state, f"{prefix}second"), pads=(1, 1, 1, 1))
+    graph.conv(*folded(state, f"{prefix}second", f"{prefix}second_norm", _EPSILON), pads=(1, 1, 1, 1))
     graph.relu()
     graph.add(entry)
-
-
-def _folded(state: State, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Weight and bias of the filters with their batch normalisation folded in."""
-    gain = state[f"{name}_norm.weight"] / np.sqrt(state[f"{name}_norm.running_var"].astype(np.float64) + _EPSILON)
-    weight = state[f"{name}.weight"] * gain[:, None, None, None]
-    return weight, state[f"{name}_norm.bias"] - gain * state[f"{name}_norm.running_mean"]

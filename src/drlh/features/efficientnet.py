@@ -10,7 +10,7 @@ import onnx
 from numpy.typing import NDArray
 
 from drlh.features.onnx_graph import Graph
-from drlh.features.weights import State
+from drlh.features.weights import State, folded
 
 SIZES = {"lite0": 224, "lite1": 240, "lite2": 260}
 _STRIDES = (1, 2, 2, 2, 1, 2, 1)
@@ -55,7 +55,4 @@ def _n_blocks(state: State) -> int:
 
 
 def _folded(state: State, conv: str, norm: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Weight and bias of the convolution with its batch normalisation folded in."""
-    gain = state[f"{norm}.weight"] / np.sqrt(state[f"{norm}.running_var"].astype(np.float64) + _EPSILON)
-    weight = state[f"{conv}.weight"] * gain[:, None, None, None]
-    return weight, state[f"{norm}.bias"] - gain * state[f"{norm}.running_mean"]
+    return folded(state, conv, norm, _EPSILON)

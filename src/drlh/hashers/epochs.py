@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from drlh.cnn.backbones import Body, begin_body
 from drlh.cnn.pictures import picture_rows
 from drlh.errors import UserError
-from drlh.files import digest
+from drlh.files import digest, is_writer
 from drlh.hashers.base import Features, Hasher
 from drlh.hashers.checkpoint import Arrays, load_checkpoint, save_checkpoint
-from drlh.hashers.ranks import is_first
 from drlh.progress import Progress, quiet
 
 Check = tuple[str, Callable[[Any], bool], str]  # a parameter, whether a value of it will do, what is wanted
@@ -94,14 +93,7 @@ class EpochHasher(Hasher):
         return digest(features, labels, str(seed), str(texts))
 
     def _check(self, checks: list[Check], values: Callable[[str], Any]) -> None:
-        for name, holds, wanted in checks:
-            value = values(name)
-            try:
-                right = holds(value)
-            except (TypeError, ValueError):  # not even a number
-                right = False
-            if not right:
-                raise UserError(f"{name} of {type(self).__name__} must be {wanted}: got {value!r}")
+        check_values(type(self).__name__, checks, values)
 
     def _torch_device(self) -> torch.device:
         owner, name = type(self).__name__, self.device
@@ -116,6 +108,18 @@ class EpochHasher(Hasher):
         return device
 
 
+def check_values(owner: str, checks: list[Check], values: Callable[[str], Any]) -> None:
+    """Refuses the first parameter of `owner` whose value will not do."""
+    for name, holds, wanted in checks:
+        value = values(name)
+        try:
+            right = holds(value)
+        except (TypeError, ValueError):  # not even a number
+            right = False
+        if not right:
+            raise UserError(f"{name} of {owner} must be {wanted}: got {value!r}")
+
+
 def kept_epochs(
     run: Run, n_epochs: int, directory: str | Path | None, fingerprint: str, name: str, progress: Progress
 ) -> Iterator[int]:
@@ -126,7 +130,7 @@ def kept_epochs(
     for epoch in range(done, n_epochs):
         progress(epoch, n_epochs, name)
         yield epoch
-        if directory and is_first():
+        if directory and is_writer():
             save_checkpoint(directory, epoch + 1, fingerprint, run.arrays())
     progress(n_epochs, n_epochs, name)
 

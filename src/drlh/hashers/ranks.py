@@ -16,17 +16,9 @@ def rank() -> tuple[int, int]:
     return (dist.get_rank(), dist.get_world_size()) if dist.is_available() and dist.is_initialized() else (0, 1)
 
 
-def is_first() -> bool:
-    """The process that writes files."""
-    return rank()[0] == 0
-
-
 @contextmanager
 def joined() -> Iterator[None]:
-    """Joins the processes that torchrun has started; alone, nothing happens."""
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
-        yield
-        return
+    """Joins the processes that torchrun has started."""
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")

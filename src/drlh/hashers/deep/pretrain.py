@@ -13,13 +13,21 @@ from drlh.errors import UserError
 from drlh.files import digest
 from drlh.hashers.deep.loop import Rules, Training, outputs_of
 from drlh.hashers.deep.objective import Batch, Objective
-from drlh.hashers.epochs import kept_epochs, rated_groups
+from drlh.hashers.epochs import Check, check_values, is_count, is_whole, kept_epochs, rated_groups
 from drlh.progress import Progress, quiet
 
 Rows = NDArray[np.float32]
 _SMOOTHING = 0.2
 _TEMPERATURE = 9.0  # of the scores, so that learning does not begin too sure
 _QUICK = 64.0  # times the filters' rate, for the shifts of norms whose gains are frozen
+
+_CHECKS: list[Check] = [
+    ("n_epochs", is_count, "a whole number of at least 1"),
+    ("batch", lambda value: is_whole(value) and value >= 2, "a whole number of at least 2"),
+    ("learning_rate", lambda value: value > 0, "above 0"),
+    ("weight_decay", lambda value: value >= 0, "at least 0"),
+    ("momentum", lambda value: 0 < value < 1, "above 0 and below 1"),
+]
 
 
 class Classifier(nn.Module):
@@ -93,7 +101,9 @@ def recipe_of(backbone: str, given: dict[str, Any]) -> dict[str, Any]:
     unknown = sorted(set(given) - set(own))
     if unknown:
         raise UserError(f"{backbone} learns by no {unknown[0]!r}: what can be set is {', '.join(own)}")
-    return own | given
+    chosen = own | given
+    check_values(backbone, _CHECKS, chosen.__getitem__)
+    return chosen
 
 
 def _groups(network: nn.Module, weight_decay: float, body_rate: float) -> list[dict[str, Any]]:
