@@ -22,3 +22,17 @@ def test_a_caller_that_knows_the_time_left_says_it_alone(capsys: pytest.CaptureF
     with ProgressBar(time_left=False) as bar:
         bar(1, 4, "cells, about 3 min left: itq 16 bits")
     assert capsys.readouterr().err == "cells, about 3 min left: itq 16 bits: 1 of 4\n"
+
+
+def test_work_taken_up_again_is_timed_from_there(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("drlh.console.time.monotonic", lambda: clock[0])
+    with ProgressBar() as bar:
+        for clock[0], done in ((5.0, 10), (205.0, 11), (405.0, 12)):
+            bar(done, 16, "epochs")
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "epochs: 11 of 16, 0.0/s, 1,000 s left",
+        "epochs: 12 of 16, 0.0/s, 800 s left",
+    ]

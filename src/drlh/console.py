@@ -20,8 +20,9 @@ class ProgressBar:
     def __init__(self, *, time_left: bool = True) -> None:
         """`time_left=False` where the caller's own words say it better."""
         self._time_left = time_left
-        self._started = time.monotonic()
-        self._last_line = self._started
+        self._last_call = self._last_line = time.monotonic()
+        self._since = (self._last_call, 0)  # when the clock of the rate began, and what was done then
+        self._first: tuple[float, int] | None = None  # the stage's first call, until the second
         self._what = ""
         self._bar = Progress(
             SpinnerColumn(),
@@ -34,7 +35,6 @@ class ProgressBar:
             transient=True,
         )
         self._task = self._bar.add_task("", total=None, rate="", visible=False)
-        self._last_call = self._started
 
     def __enter__(self) -> "ProgressBar":
         if sys.stderr.isatty():
@@ -52,10 +52,13 @@ class ProgressBar:
         stage = what.split(" ")[0]
         if stage != self._what:
             # The first call comes after the first block of work, so a stage began where the one before it ended.
-            self._what, self._started = stage, self._last_call
+            self._what, self._since, self._first = stage, (self._last_call, 0), (now, done)
             self._bar.reset(self._task, total=total, visible=True)
+        elif self._first is not None:
+            # Work that is taken up again has much done at its first call, and not in the time since the stage began.
+            self._since, self._first = self._first, None
         self._last_call = now
-        rate = done / max(now - self._started, 1e-9)
+        rate = (done - self._since[1]) / max(now - self._since[0], 1e-9)
         if sys.stderr.isatty():
             shown = f"{rate:,.0f}/s" if rate >= 1 and self._time_left else ""
             self._bar.update(self._task, completed=done, total=total, description=what, rate=shown)

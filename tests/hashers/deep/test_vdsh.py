@@ -3,9 +3,11 @@ import math
 import numpy as np
 import pytest
 import torch
+from sklearn.datasets import load_digits
 from torch import nn
 
 from drlh.errors import UserError
+from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.deep.dpsh import DPSH
 from drlh.hashers.deep.objective import Batch, Task
 from drlh.hashers.deep.vdsh import VDSH, LabelRegression, deep_network
@@ -60,3 +62,17 @@ def test_layers_are_a_quarter_as_wide_as_in_other_methods_unless_given() -> None
 def test_a_network_without_layers_is_one_clear_sentence(name: str) -> None:
     with pytest.raises(UserError, match=f"{name} of VDSH must be a whole number of at least 1"):
         VDSH(8, **{name: 0}).fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_few_features_call_for_no_wider_layers_and_no_larger_rate() -> None:
+    few, many = VDSH()._sizes(1297, 64), VDSH()._sizes(1297, 1280)
+    assert few == many
+    assert few["hidden"] == 256
+
+
+def test_digits_are_learned_with_the_sizes_that_follow_from_the_data() -> None:
+    X, y = load_digits(return_X_y=True)
+    query, database = slice(0, 200), slice(200, 800)
+    hasher = VDSH(16, n_epochs=20, random_state=0).fit(X[database], y[database])
+    found = mean_average_precision(hasher.transform(X[query]), y[query], hasher.transform(X[database]), y[database])
+    assert found > 0.7
