@@ -33,6 +33,20 @@ def test_work_taken_up_again_is_timed_from_there(
         for clock[0], done in ((5.0, 10), (205.0, 11), (405.0, 12)):
             bar(done, 16, "epochs")
     assert capsys.readouterr().err.splitlines()[1:] == [
-        "epochs: 11 of 16, 0.0/s, 1,000 s left",
-        "epochs: 12 of 16, 0.0/s, 800 s left",
+        "epochs: 11 of 16, 1,000 s left",
+        "epochs: 12 of 16, 800 s left",
+    ]
+
+
+def test_words_after_the_first_do_not_start_the_clock_anew(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("drlh.console.time.monotonic", lambda: clock[0])
+    with ProgressBar() as bar:
+        for clock[0], done, what in ((0.0, 0, "cells, now itq"), (100.0, 1, "cells, now sh"), (200.0, 2, "cells")):
+            bar(done, 4, what)
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "cells, now sh: 1 of 4, 300 s left",
+        "cells: 2 of 4, 200 s left",
     ]

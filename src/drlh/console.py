@@ -49,7 +49,7 @@ class ProgressBar:
 
     def __call__(self, done: int, total: int, what: str, /) -> None:
         now = time.monotonic()
-        stage = what.split(" ")[0]
+        stage = what.split(" ")[0].rstrip(",")  # "cells, now itq 16 bits" and "cells" are the same work
         if stage != self._what:
             # The first call comes after the first block of work, so a stage began where the one before it ended.
             self._what, self._since, self._first = stage, (self._last_call, 0), (now, done)
@@ -64,7 +64,7 @@ class ProgressBar:
             self._bar.update(self._task, completed=done, total=total, description=what, rate=shown)
         elif now - self._last_line >= _LINE_EVERY:
             self._last_line = now
-            left = f", {rate:,.1f}/s" if self._time_left else ""
+            left = f", {rate:,.1f}/s" if self._time_left and rate >= 0.1 else ""
             left += f", {(total - done) / rate:,.0f} s left" if self._time_left and rate > 0 else ""
             print(f"{what}: {done:,} of {total:,}{left}", file=sys.stderr, flush=True)
 

@@ -86,7 +86,7 @@ class Bench:
         """Yields the record of each cell, from disk where it is known already."""
         self.check()
         for done, cell in enumerate(cells):
-            progress(done, len(cells), f"{cell.method} {cell.n_bits} bits, seed {cell.seed}")
+            progress(done, len(cells), f"cells, now {cell.method} {cell.n_bits} bits, seed {cell.seed}")
             yield self.record_of(cell)
         progress(len(cells), len(cells), "cells")
 
