@@ -7,6 +7,7 @@ import numpy as np
 
 from drlh.evaluate.records import read_records
 from drlh.experiments.tables import CNN_ROLES
+from drlh.hashers.methods import METHODS
 from drlh.report.figures import all_figures
 
 Leave = Callable[..., None]
@@ -41,3 +42,13 @@ def test_records_of_every_kind_give_every_figure(leave: Leave, tmp_path: Path) -
 def test_too_little_gives_no_figure(leave: Leave, tmp_path: Path) -> None:
     leave("itq", 16, 0.4)
     assert all_figures(read_records(tmp_path)) == []
+
+
+def test_where_there_are_many_methods_the_caption_names_the_lowest(leave: Leave, tmp_path: Path) -> None:
+    for place, method in enumerate(METHODS):
+        for n_bits in (16, 32):
+            leave(method.name, n_bits, 0.9 - place / 1000)
+    (drawing,) = [one for one in all_figures(read_records(tmp_path)) if one.name.startswith("bits")]
+    named = [method.name for method in METHODS if f">{method.name}</text>" in drawing.svg]
+    assert named == [method.name for method in METHODS[:13]]  # DRLH and twelve more
+    assert all(f"{method.name} (0." in drawing.caption for method in METHODS[13:])

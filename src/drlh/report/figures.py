@@ -1,6 +1,6 @@
 """Figures of records: mAP over bits and over time, precision and recall, and the time over bits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import Any
 
@@ -12,6 +12,7 @@ from drlh.report.draw import FAINT, OURS, PALETTE, QUIET, Drawing, apart, label_
 from drlh.report.own_figures import bars, cnn_strategies, parameter_curves, row_lines
 
 _SHOWN = 5  # best methods beside DRLH that get a colour of their own
+_NAMED = 12  # best methods that are named in the figure; the caption names the rest
 _FAR_BELOW = 0.75  # of the best mAP: lines further down would press the others together
 _Series = dict[str, dict[int, float]]  # method → bits → mean over the seeds
 
@@ -32,6 +33,13 @@ def _coloured(series: _Series) -> dict[str, str]:
     return {name: OURS if name == DEFAULT_METHOD else best.get(name, QUIET) for name in series}
 
 
+def _named(values: Mapping[str, float]) -> tuple[set[str], str]:
+    """The methods that there is room to name beside DRLH, the best by `values`, and a sentence on the others."""
+    ranked = sorted((name for name in values if name != DEFAULT_METHOD), key=lambda name: -values[name])
+    rest = ", ".join(f"{name} ({values[name]:.3f})" for name in ranked[_NAMED:])
+    return {DEFAULT_METHOD, *ranked[:_NAMED]}, f" Grey and without a name: {rest}." if rest else ""
+
+
 def map_over_bits(group: Group, records: Sequence[Record]) -> Drawing | None:
     series = {name: cells for name, cells in series_of(records).items() if len(cells) > 1}
     if len(series) < 2:
@@ -41,22 +49,26 @@ def map_over_bits(group: Group, records: Sequence[Record]) -> Drawing | None:
     series = {method: cells for method, cells in series.items() if method not in far}
     name, colours = f"bits-{group.file_name}", _coloured(series)
     toplines = [record["map"] for record in records if not record["bits"]]
+    named, others = _named({method: cells[max(cells)] for method, cells in series.items()})
+    lengths = sorted({n for cells in series.values() for n in cells})
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
         for method, cells in series.items():
             thick = 2.4 if method == DEFAULT_METHOD else 1.2
             axes.plot(list(cells), list(cells.values()), "o-", ms=3.5, lw=thick, color=colours[method])
-        ends = [(max(cells), cells[max(cells)], method, colours[method]) for method, cells in series.items()]
+        ends = [(max(cells), cells[max(cells)], name, colours[name]) for name, cells in series.items() if name in named]
         if toplines:
-            axes.axhline(mean(toplines), color=FAINT, lw=1, ls="--")
-            ends.append((ends[0][0], mean(toplines), "topline", FAINT))
-        log_ticks(axes, sorted({n for cells in series.values() for n in cells}))
+            axes.hlines(mean(toplines), lengths[0], lengths[-1], color=FAINT, lw=1, ls="--")
+            above = {"xytext": (2, 3), "textcoords": "offset points", "fontsize": 8, "color": FAINT}
+            axes.annotate("topline", (lengths[0], mean(toplines)), **above)
+        log_ticks(axes, lengths)
         axes.set(xlabel="bits", ylabel="mAP")
         label_ends(axes, ends)
 
     caption = "Mean over the seeds that each method has; Statistics compares on common ones."
     caption += " The dashed topline ranks by a classifier's posteriors, without a code." if toplines else ""
+    caption += others
     if far:
         lower = ", ".join(f"{method} ({cells[max(cells)]:.3f} at {max(cells)} bits)" for method, cells in far.items())
         caption += f" Below the axis: {lower}."
@@ -125,17 +137,19 @@ def map_over_time(group: Group, records: Sequence[Record]) -> Drawing | None:
     points = {method: point for method, point in points.items() if method not in far}
     name, colours = f"budget-{group.file_name}", _coloured({m: maps[m] for m in points})
     budgets = {method: _budget(records, method, n_bits) for method in points}
+    named, others = _named({method: value for method, (_, value) in points.items()})
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
         axes.set_xscale("log")
         low, high = padded([value for _, value in points.values()], 0.12)
         axes.set(xlabel="seconds of fitting", ylabel="mAP", ylim=(low, high))
-        ordered = sorted(points, key=lambda method: points[method][1])
+        for method, point in points.items():
+            axes.plot(*point, "o", ms=5, color=colours[method])
+        ordered = sorted(named & set(points), key=lambda method: points[method][1])
         places = apart([points[method][1] for method in ordered], 0.04 * (high - low))
         for method, place in zip(ordered, places):
-            seconds, value = points[method]
-            axes.plot(seconds, value, "o", ms=5, color=colours[method])
+            seconds, _ = points[method]
             offset = {"xytext": (6, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
             axes.annotate(method, (seconds, place), color=colours[method], **offset)
             if len(budgets[method]) > 1:
@@ -144,7 +158,7 @@ def map_over_time(group: Group, records: Sequence[Record]) -> Drawing | None:
     caption = f"{n_bits} bits; the time is that of the records, with other work on the machine."
     if any(len(line) > 1 for line in budgets.values()):
         caption += f" A line joins whole runs of {', '.join(map(str, BUDGETS))} epochs."
-    caption += f" Below the axis: {', '.join(far)}." if far else ""
+    caption += others + (f" Below the axis: {', '.join(far)}." if far else "")
     return Drawing(name, f"mAP over training time: {group.title}", to_svg(name, draw, 7.2, 4.4), caption)
 
 
