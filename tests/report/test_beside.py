@@ -22,7 +22,7 @@ def test_a_row_holds_ours_the_papers_and_the_difference(leave: Leave, tmp_path: 
     cifar, nuswide = paper_grids("cnn", read_records(tmp_path))
     rows = rows_of(cifar)
     assert rows["**DRLH**"] == ["0.810 ± 0.014 (0.761, +0.049)", "– (0.812)", "– (0.845)", "– (0.868)", "2"]
-    assert rows["greedyhash"] == ["0.700", "–", "–", "–", "1"]  # not in the paper's table
+    assert rows["GreedyHash"] == ["0.700", "–", "–", "–", "1"]  # not in the paper's table
     assert rows["topline: posteriors, no code"] == ["0.900"] * 4 + ["1"]
     assert rows["accuracy of the classifier"] == ["0.875"] * 4 + ["1"]
     assert list(rows)[:9] == ["SH", "ITQ", "LFH", "KSH", "SDH", "FastH", "TALR-AP", "HBMP", "**DRLH**"]
