@@ -33,6 +33,10 @@ def _coloured(series: _Series) -> dict[str, str]:
     return {name: OURS if name == DEFAULT_METHOD else best.get(name, QUIET) for name in series}
 
 
+def _rank(colour: str) -> int:
+    return (QUIET, *PALETTE[:0:-1], OURS).index(colour)
+
+
 def _named(values: Mapping[str, float]) -> tuple[set[str], str]:
     """The methods that there is room to name beside DRLH, the best by `values`, and a sentence on the others."""
     ranked = sorted((name for name in values if name != DEFAULT_METHOD), key=lambda name: -values[name])
@@ -90,9 +94,12 @@ def precision_recall(group: Group, records: Sequence[Record]) -> Drawing | None:
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
-        for method, (recall, precision) in sorted(curves.items(), key=lambda curve: colours[curve[0]] != QUIET):
-            label = method if colours[method] != QUIET else None
-            axes.plot(recall, precision, "o-", ms=2.5, lw=1.2, color=colours[method], label=label)
+        # The best are drawn last, DRLH above all.
+        for method, (recall, precision) in sorted(curves.items(), key=lambda curve: _rank(colours[curve[0]])):
+            if colours[method] == QUIET:
+                axes.plot(recall, precision, lw=0.6, alpha=0.6, color=QUIET)
+            else:
+                axes.plot(recall, precision, "o-", ms=2.5, lw=1.4, color=colours[method], label=method)
         axes.set(xlabel="recall", ylabel="precision", ylim=(0, 1.02), xlim=(0, 1.02))
         axes.legend(fontsize=8)
 
