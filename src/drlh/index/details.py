@@ -63,6 +63,12 @@ class StoredDetails:
         """The row of each id, -1 where it is not here."""
         return find_sorted(self.ids, ids)
 
+    def labelled(self, rows: NDArray[np.int64], label: str) -> NDArray[np.bool_]:
+        """Which of `rows` carry the class `label`, one of ours."""
+        lists = self.labels.take(rows)
+        matches = np.concatenate([[0], np.cumsum(lists.values == self.classes.index(label))])
+        return np.asarray(np.diff(matches[lists.ends], prepend=0) > 0)
+
     def take(self, rows: NDArray[np.int64]) -> "StoredDetails":
         return StoredDetails(self.ids[rows], self.names.take(rows), self.labels.take(rows), self.classes)
 

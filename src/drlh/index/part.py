@@ -76,6 +76,23 @@ class Part:
             found.append(known if here else None)
         return found
 
+    def live_ids(self) -> Ids:
+        ids = self.segment.ids.astype(np.int64)
+        return ids[find_sorted(self.removed, ids) < 0] if len(self.removed) else ids
+
+    def codes_of(self, ids: Ids) -> tuple[Packed, NDArray[np.bool_]]:
+        codes, here = self.segment.codes_of(ids)
+        here &= find_sorted(self.removed, ids) < 0
+        return codes, here
+
+    def labelled(self, ids: Ids, label: str) -> NDArray[np.bool_]:
+        if self.details is None or label not in self.details.classes:
+            return np.zeros(len(ids), np.bool_)
+        rows = self.details.find(ids)
+        here = (rows >= 0) & (find_sorted(self.removed, ids) < 0)
+        here[here] = self.details.labelled(rows[here], label)
+        return here
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that goes into files."""
         arrays: dict[str, NDArray[Any]] = {"codes": self.segment.codes, "ids": self.segment.ids}
