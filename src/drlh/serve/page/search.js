@@ -1,0 +1,205 @@
+// The search tab: the query, its walk, and the items nearest to it.
+import { go, toItem } from "./address.js";
+import { Failure, ask, search, uploadOf, walk } from "./api.js";
+import { labelText, picture, strip } from "./codes.js";
+import { announce, count, make } from "./element.js";
+import { empty, failed, remark, skeletons } from "./states.js";
+import { Walk } from "./walk.js";
+
+export class Search {
+  #running = { walk: null, hits: null };
+  #asked = { walk: null, hits: null };
+  #bits = null; // of the query, once the search has answered
+  #whyStill = null; // why there is no walk
+
+  constructor(panel) {
+    this.panel = panel;
+    this.walk = new Walk();
+    this.query = make("div", { class: "asked card" });
+    this.results = make("section", { class: "results", "aria-label": "Nearest items" });
+    this.grid = make("div", { class: "hits" });
+    this.summary = make("p", { class: "faint" });
+    this.#makeControls();
+  }
+
+  #makeControls() {
+    this.k = make("input", {
+      type: "number", id: "k", min: 1, max: 1000, inputmode: "numeric",
+      onchange: () => this.k.checkValidity() && this.k.value && go({ k: Number(this.k.value) }, { replace: true }),
+    });
+    this.label = make("select", { id: "label", onchange: () => go({ label: this.label.value }) });
+    const controls = make(
+      "div", { class: "filters" },
+      make("label", {}, "Show ", this.k),
+      make("label", {}, "of class ", this.label),
+    );
+    const head = make("header", {}, make("h2", {}, "Nearest items"), controls);
+    this.results.append(head, this.summary, this.grid);
+  }
+
+  know(stats) {
+    const options = stats.classes.map((name) => make("option", { value: name }, name));
+    this.label.replaceChildren(make("option", { value: "" }, "any"), ...options);
+    this.label.value = this.wanted ?? "";
+    this.isEmpty = stats.items === 0;
+  }
+
+  // Asks only for what has changed since the last time.
+  show(state) {
+    this.k.value = state.k;
+    this.wanted = state.label;
+    this.label.value = state.label;
+    if (!this.#ready(state)) return;
+    const who = `${state.item}/${state.upload}`;
+    const what = `${who}/${state.k}/${state.label}`;
+    if (this.#asked.hits !== what) this.#loadHits(state, this.#asked.walk !== who);
+    if (this.#asked.walk !== who) this.#loadWalk(state);
+    this.#asked = { walk: who, hits: what };
+  }
+
+  // What failed is asked again, as after the server came back.
+  retry(state) {
+    this.#asked = { walk: null, hits: null };
+    this.show(state);
+  }
+
+  #ready(state) {
+    const lost = state.item === null && state.upload !== null && !uploadOf(state.upload);
+    if ((state.item !== null || state.upload !== null) && !lost) return true;
+    this.#stop("walk");
+    this.#stop("hits");
+    this.#asked = { walk: null, hits: null };
+    this.panel.replaceChildren(lost ? gone() : this.isEmpty ? nothingIndexed() : invitation());
+    return false;
+  }
+
+  #stop(what) {
+    this.#running[what]?.abort();
+    this.#running[what] = new AbortController();
+    return this.#running[what].signal;
+  }
+
+  async #loadHits(state, isNewQuery) {
+    const signal = this.#stop("hits");
+    if (isNewQuery) this.#begin(state);
+    this.grid.replaceChildren(...skeletons(Math.min(state.k, 20), "hit"));
+    this.grid.setAttribute("aria-busy", "true");
+    this.summary.textContent = "Searching …";
+    try {
+      this.#showHits(state, await search(state, signal));
+    } catch (error) {
+      if (error.name !== "AbortError") this.#fail(error, state);
+    }
+  }
+
+  #begin(state) {
+    this.#bits = null;
+    this.#whyStill = null;
+    this.panel.replaceChildren(this.query, this.walk.element, this.results);
+    this.query.replaceChildren(...skeletons(1, "asked-picture"));
+    if (state.upload !== null && state.item === null) {
+      const { file, address } = uploadOf(state.upload);
+      const image = make("span", { class: "picture" }, make("img", { src: address, alt: "Your picture" }));
+      this.#showQuery(image, "Your picture", file.name || "pasted");
+    } else this.#describe(state.item);
+  }
+
+  async #describe(id) {
+    const signal = this.#stop("item");
+    const item = await ask(`items/${id}`, { signal }).catch((error) => (error.name === "AbortError" ? null : { id }));
+    if (item) this.#showQuery(picture(item, labelText(item)), labelText(item), item.name ? `${item.name}, item ${id}` : `item ${id}`);
+  }
+
+  #showQuery(image, title, text) {
+    this.code = make("div", { class: "asked-code" });
+    const words = make("div", {}, make("p", { class: "eyebrow" }, "Searching from"), make("h2", {}, title), make("p", { class: "faint" }, text), this.code);
+    this.query.replaceChildren(image, words);
+    this.#showCode();
+  }
+
+  #showCode() {
+    if (!this.#bits || !this.code) return;
+    this.code.replaceChildren(strip(this.#bits), make("code", {}, this.hex));
+  }
+
+  #showHits(state, answer) {
+    this.#bits = answer.bits;
+    this.hex = answer.code;
+    this.#showCode();
+    if (this.#whyStill) this.walk.still(answer.bits, this.#whyStill);
+    this.results.hidden = false;
+    this.grid.removeAttribute("aria-busy");
+    const { hits } = answer;
+    const took = `${answer.milliseconds < 10 ? answer.milliseconds.toFixed(1) : Math.round(answer.milliseconds)} ms`;
+    const found = `${count(hits.length, "item")} found${state.label ? ` of class “${state.label}”` : ""}`;
+    const nearest = hits.length ? ` The nearest is ${labelText(hits[0])} at distance ${hits[0].distance}.` : "";
+    announce(`${found}.${nearest}`);
+    this.summary.textContent = hits.length ? `${found} in ${took}. A mark below a bit says that it differs from the query's.` : "";
+    this.grid.replaceChildren(...hits.map((hit) => card(hit, state)));
+    if (!hits.length) this.grid.append(this.#noHits(state));
+    else if (hits.every((hit) => !hit.thumbnail)) this.grid.prepend(remark("No pictures here: each pattern is drawn from the item's code. Give drlh serve the pictures with --data to see them."));
+  }
+
+  #noHits(state) {
+    if (this.isEmpty) return nothingIndexed();
+    const all = make("a", { href: toAnyClass() }, "search all classes");
+    return empty("Nothing found", state.label ? `No item of class “${state.label}” lies near this code; ` : "The index gave no item for this code.", state.label ? all : null);
+  }
+
+  #fail(error, state) {
+    const again = error.status === 415 || error.status === 413 || error.status === 404 ? null : () => this.retry(state);
+    this.#whyStill = null;
+    this.#stop("walk");
+    this.walk.element.remove();
+    this.summary.textContent = "";
+    this.grid.removeAttribute("aria-busy");
+    this.grid.replaceChildren(failed(error, again));
+    this.#asked = { walk: null, hits: null };
+  }
+
+  async #loadWalk(state) {
+    const signal = this.#stop("walk");
+    this.walk.wait();
+    try {
+      this.walk.show(await walk(state, signal));
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      if (!(error instanceof Failure)) throw error;
+      if (error.status === 0) return; // the search says so already
+      this.#whyStill = error.message;
+      if (this.#bits) this.walk.still(this.#bits, error.message);
+    }
+  }
+}
+
+const toAnyClass = () => {
+  const parts = new URLSearchParams(location.hash.slice(1));
+  parts.delete("label");
+  return `#${parts}`;
+};
+
+export function card(hit, state, { tab = "search", mark = null } = {}) {
+  const own = String(hit.id) === state.item;
+  const bits = hit.differs.length === 1 ? "1 bit differs" : `${hit.differs.length} bits differ`;
+  const said = `${labelText(hit)}, distance ${hit.distance}${own ? ", the query itself" : ""}. Search from it`;
+  const caption = make("span", { class: "caption" }, make("strong", {}, labelText(hit)), make("span", { class: "distance", title: bits }, String(hit.distance)));
+  const sign = mark === null ? null : make("span", { class: mark ? "sign good" : "sign bad" }, mark ? "✓" : "✕");
+  const kind = mark === null ? "hit" : mark ? "hit good" : "hit bad";
+  return make(
+    "a", { class: own ? `${kind} own` : kind, href: toItem(hit.id, tab), "aria-label": said, title: hit.name || null, "data-id": hit.id },
+    picture(hit), sign, own ? make("span", { class: "badge" }, "query") : null, caption, strip(hit.bits, hit.differs),
+  );
+}
+
+function invitation() {
+  return empty(
+    "Where does an image lie on the cube?",
+    "Give one above. An agent walks from vertex to vertex, one bit at a time, until no flip is worth more than stopping; what lies near its code is shown here.",
+  );
+}
+
+const gone = () =>
+  empty("That picture is not here any more", "Pictures you drop stay in this tab and leave with a reload. Drop it again, or start from an item.");
+
+const nothingIndexed = () =>
+  empty("The index is empty", "Add items with ", make("code", {}, "drlh index"), " or ", make("code", {}, "POST /items"), ", then search here.");
