@@ -22,6 +22,7 @@ export class Atlas {
   show() {
     if (this.#state !== "new") return;
     this.#state = "loading";
+    this.#wait({ progress: 0 });
     this.#load();
   }
 
@@ -72,7 +73,7 @@ export class Atlas {
     this.hint = make("div", { class: "hint", hidden: true });
     const on = { focus: (point) => this.#hint(point), pick: (point) => go(fromItem(point.id)), select: (points) => this.#select(points) };
     this.plane = new Plane(canvas, on);
-    const frame = make("div", { class: "plane" }, canvas, this.hint, this.#tools());
+    const frame = make("div", {}, this.#tools(), make("div", { class: "plane" }, canvas, this.hint));
     this.side = make("aside", { class: "side" });
     const all = items > this.points.length ? `${this.points.length.toLocaleString("en")} of ${count(items, "item")}` : count(items, "item");
     const title = make("header", {}, make("h2", {}, "Map of the collection"), make("span", { class: "faint" }, `${all}; items with near codes lie near each other`));
@@ -150,10 +151,10 @@ export class Atlas {
       bar.style.background = `var(${number < 0 ? "--faint" : `--class-${number % 10}`})`;
       return make("li", {}, marker(number), make("span", {}, this.#name(number)), make("span", { class: "bar" }, bar), make("b", {}, String(many)));
     });
-    const centre = central(points);
+    const [centre, ...others] = fromCentre(points);
     const search = make("a", { class: "button", href: toItem(centre.id) }, "Search from the most central");
     const clear = make("button", { type: "button", onclick: () => this.#select([]) }, "Clear");
-    const shown = points.slice(0, SHOWN).map((point) => make("a", { href: toItem(point.id), title: labelText(point), "aria-label": `Search from item ${point.id}, ${labelText(point)}` }, picture(point)));
+    const shown = [centre, ...others].slice(0, SHOWN).map((point) => make("a", { href: toItem(point.id), title: labelText(point), "aria-label": `Search from item ${point.id}, ${labelText(point)}` }, picture(point)));
     const rest = points.length > SHOWN ? make("p", { class: "faint" }, `and ${count(points.length - SHOWN, "more item")}`) : null;
     this.side.replaceChildren(
       make("h3", {}, `${count(points.length, "item")} selected`), make("ul", { class: "counts" }, ...bars),
@@ -172,11 +173,13 @@ function countBy(points) {
   return [...counts].sort(([one], [other]) => (one < 0) - (other < 0) || one - other);
 }
 
-// The item with the smallest sum of distances to the others: between codes, or in the plane where codes are not known.
-export function central(points) {
+// The item with the smallest sum of distances to the others, then those by their distance to it: between codes, or
+// in the plane where codes are not known.
+export function fromCentre(points) {
   const apart = points[0].bits ? hamming : (one, other) => Math.hypot(one.x - other.x, one.y - other.y);
-  const sum = (one) => points.reduce((total, other) => total + apart(one, other), 0);
-  return points.map((point) => [sum(point), point]).reduce((one, other) => (other[0] < one[0] ? other : one))[1];
+  const by = (measure) => points.map((point) => [measure(point), point]).sort(([one], [other]) => one - other).map(([, point]) => point);
+  const [centre] = by((one) => points.reduce((total, other) => total + apart(one, other), 0));
+  return by((one) => (one === centre ? -1 : apart(one, centre)));
 }
 
 function hamming(one, other) {

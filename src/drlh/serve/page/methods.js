@@ -1,6 +1,7 @@
 // The methods tab: the same query under every method that is served, side by side.
 import { go } from "./address.js";
 import { ask, compare, uploadOf } from "./api.js";
+import { Asked } from "./asked.js";
 import { strip } from "./codes.js";
 import { announce, make } from "./element.js";
 import { card } from "./search.js";
@@ -21,8 +22,10 @@ export class Methods {
     this.isOf = make("label", {}, "Your picture shows ", this.truth);
     const filters = make("div", { class: "filters" }, this.isOf, make("label", {}, "Show ", this.k));
     this.head = make("header", {}, make("h2", {}, "The same query, method by method"), filters);
+    this.asked = new Asked();
     this.summary = make("p", { class: "faint" });
     this.columns = make("div", { class: "columns" });
+    this.section = make("section", { class: "results", "aria-label": "Methods" }, this.head, this.summary, this.columns);
   }
 
   know(stats) {
@@ -68,7 +71,8 @@ export class Methods {
     this.#running?.abort();
     this.#running = new AbortController();
     this.#asked = what;
-    this.panel.replaceChildren(make("section", { class: "results", "aria-label": "Methods" }, this.head, this.summary, this.columns));
+    this.asked.show(state);
+    this.panel.replaceChildren(this.asked.element, this.section);
     this.columns.replaceChildren(...this.#served.map(() => make("div", { class: "method card" }, ...skeletons(9, "hit"))));
     this.summary.textContent = "Searching …";
     try {
@@ -86,7 +90,7 @@ export class Methods {
     this.columns.replaceChildren(...methods.map((method) => column(method, answer, state)));
     const shared = methods.map((one) => new Set(one.hits.map((hit) => hit.id))).reduce((one, other) => new Set([...one].filter((id) => other.has(id))));
     const truth = label ? `The query shows ${label.join(", ")}; ✓ marks items that do, too.` : "The query's class is not known, so nothing is marked right or wrong.";
-    this.summary.textContent = `${truth} ${shared.size} of ${answer.k} are found by all ${methods.length} methods.`;
+    this.summary.textContent = `${truth} ${shared.size} of ${answer.k} are found by ${methods.length === 2 ? "both" : `all ${methods.length}`} methods.`;
     announce(methods.map((one) => `${one.name}: ${one.precision === null ? "found" : `precision ${percent(one.precision)}`}`).join("; "));
   }
 }

@@ -107,7 +107,7 @@ export class Plane {
     canvas.height = Math.round(height * dense);
     const pen = canvas.getContext("2d");
     pen.scale(dense, dense);
-    const radius = Math.min(9, 3.4 + this.#view.scale ** 0.5);
+    const radius = Math.min(9, (2.4 + this.#view.scale ** 0.5) * Math.min(1.3, Math.max(0.75, Math.min(width, height) / 500)));
     for (const number of new Set(this.points.map((point) => point.class))) this.#paintClass(pen, number, radius);
     if (this.focus) this.#paintFocus(pen, radius);
     if (this.#loop) this.#paintLoop(pen);
@@ -187,7 +187,9 @@ export class Plane {
       return;
     }
     this.#press = at;
-    if (this.lassoing || event.shiftKey) this.#loop = [this.#worldPoint(at)];
+    if (!this.lassoing && !event.shiftKey) return;
+    this.#focusOn(null);
+    this.#loop = [this.#worldPoint(at)];
   }
 
   #worldPoint(at) {

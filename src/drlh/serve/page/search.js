@@ -1,6 +1,8 @@
 // The search tab: the query, its walk, and the items nearest to it.
 import { go, toItem } from "./address.js";
-import { Failure, ask, search, uploadOf, walk } from "./api.js";
+import { Failure, search, uploadOf, walk } from "./api.js";
+import { Asked } from "./asked.js";
+import { cube } from "./cube.js";
 import { labelText, picture, strip } from "./codes.js";
 import { announce, count, make } from "./element.js";
 import { empty, failed, remark, skeletons } from "./states.js";
@@ -15,7 +17,7 @@ export class Search {
   constructor(panel) {
     this.panel = panel;
     this.walk = new Walk();
-    this.query = make("div", { class: "asked card" });
+    this.asked = new Asked();
     this.results = make("section", { class: "results", "aria-label": "Nearest items" });
     this.grid = make("div", { class: "hits" });
     this.summary = make("p", { class: "faint" });
@@ -95,39 +97,14 @@ export class Search {
   #begin(state) {
     this.#bits = null;
     this.#whyStill = null;
-    this.panel.replaceChildren(this.query, this.walk.element, this.results);
-    this.query.replaceChildren(...skeletons(1, "asked-picture"));
-    if (state.upload !== null && state.item === null) {
-      const { file, address } = uploadOf(state.upload);
-      const image = make("span", { class: "picture" }, make("img", { src: address, alt: "Your picture" }));
-      this.#showQuery(image, "Your picture", file.name || "pasted");
-    } else this.#describe(state.item);
-  }
-
-  async #describe(id) {
-    const signal = this.#stop("item");
-    const item = await ask(`items/${id}`, { signal }).catch((error) => (error.name === "AbortError" ? null : { id }));
-    if (item) this.#showQuery(picture(item, labelText(item)), labelText(item), item.name ? `${item.name}, item ${id}` : `item ${id}`);
-  }
-
-  #showQuery(image, title, text) {
-    this.code = make("div", { class: "asked-code" });
-    const words = make("div", {}, make("p", { class: "eyebrow" }, "Searching from"), make("h2", {}, title), make("p", { class: "faint" }, text), this.code);
-    this.query.replaceChildren(image, words);
-    this.#showCode();
-  }
-
-  #showCode() {
-    if (!this.#bits || !this.code) return;
-    this.code.replaceChildren(strip(this.#bits), make("code", {}, this.hex));
+    this.panel.replaceChildren(this.asked.element, this.walk.element, this.results);
+    this.asked.show(state);
   }
 
   #showHits(state, answer) {
     this.#bits = answer.bits;
-    this.hex = answer.code;
-    this.#showCode();
+    this.asked.showCode(answer);
     if (this.#whyStill) this.walk.still(answer.bits, this.#whyStill);
-    this.results.hidden = false;
     this.grid.removeAttribute("aria-busy");
     const { hits } = answer;
     const took = `${answer.milliseconds < 10 ? answer.milliseconds.toFixed(1) : Math.round(answer.milliseconds)} ms`;
@@ -192,10 +169,12 @@ export function card(hit, state, { tab = "search", mark = null } = {}) {
 }
 
 function invitation() {
-  return empty(
-    "Where does an image lie on the cube?",
-    "Give one above. An agent walks from vertex to vertex, one bit at a time, until no flip is worth more than stopping; what lies near its code is shown here.",
+  const state = empty(
+    "Where does your image lie on the cube?",
+    "A code is a vertex. For each image an agent walks from vertex to vertex, one bit at a time, until no flip is worth more than stopping. Images that end near each other are alike.",
   );
+  state.querySelector(".face").replaceWith(cube());
+  return state;
 }
 
 const gone = () =>

@@ -18,8 +18,8 @@ export function tell(walk) {
 // Q of the best flip and of the stop; the stop is the last action.
 function values(actions, q) {
   const known = (q ?? []).slice(0, -1).flatMap((value, action) => (value === null ? [] : [[value, action]]));
-  const [best, action] = known.reduce((one, other) => (other[0] > one[0] ? other : one), [null, null]);
-  return { best, bestBits: action === null ? [] : actions[action], stop: q?.at(-1) ?? null };
+  const [best, action] = known.reduce((one, other) => (other[0] > one[0] ? other : one), [-Infinity, null]);
+  return { best: action === null ? null : best, bestBits: action === null ? [] : actions[action], stop: q?.at(-1) ?? null };
 }
 
 function sentence(walk, entry, before, number, next) {
