@@ -1,0 +1,194 @@
+"""A real `drlh serve` on a small collection, and a real Chromium that looks at its page."""
+
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.datasets import load_digits
+
+from drlh.data import load, subset
+from drlh.features import make_extractor, with_features
+from drlh.index.in_process import Index
+from drlh.index.loading import load_items, notes_of
+from drlh.stages import encode_data, fit_model
+
+N_ITEMS, N_BITS = 240, 16
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# A quick agent: what it learns is not looked at, only how it is shown.
+QUICK = {"drlh": {"n_epochs": 12, "n_branches": 1, "hidden": 64}, "itq": {}}
+
+
+@dataclass(frozen=True)
+class Files:
+    """Models and indexes on disk."""
+
+    directory: Path
+
+    def model(self, name: str) -> str:
+        return str(self.directory / f"{name}.model")
+
+    def index(self, name: str) -> str:
+        return str(self.directory / f"{name}-index")
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    directory = tmp_path_factory.mktemp("served")
+    digits = subset(with_features(load("digits"), make_extractor("gray8")), np.arange(N_ITEMS))
+    for method, parameters in QUICK.items():
+        fit_model(digits, method, N_BITS, directory / f"{method}.model", parameters=parameters)
+        codes, _ = encode_data(directory / f"{method}.model", digits, directory / f"{method}-codes.npz")
+        load_items(Index.create(directory / f"{method}-index", N_BITS, notes=notes_of(codes)), codes)
+    load_items(Index.create(directory / "bare-index", N_BITS), codes)  # it does not say where the pictures are
+    Index.create(directory / "empty-index", N_BITS)
+    return Files(directory)
+
+
+@contextmanager
+def serving(log: Path, *words: str) -> Iterator[str]:
+    """The address of a server that runs as a process of its own until the end of the block."""
+    command = [sys.executable, "-m", "drlh", "serve", *words]
+    with log.open("w") as written, subprocess.Popen(command, stdout=written, stderr=written) as process:
+        try:
+            yield address_in(log, process)
+        finally:
+            process.terminate()
+
+
+def address_in(log: Path, process: "subprocess.Popen[bytes]") -> str:
+    for _ in range(600):
+        found = re.search(r"http://[^/\s]+/", log.read_text())
+        if found:
+            return found[0]
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    raise AssertionError(f"drlh serve did not start: {log.read_text()}")
+
+
+@pytest.fixture(scope="session")
+def server(files: Files) -> Iterator[str]:
+    """DRLH with pictures, and ITQ beside it."""
+    compare = f"{files.model('itq')}={files.index('itq')}"
+    words = (files.model("drlh"), files.index("drlh"), "--compare", compare, "--port", "0")
+    with serving(files.directory / "server.log", *words) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def bare_server(files: Files) -> Iterator[str]:
+    """A method that does not walk, alone, and items without pictures."""
+    words = (files.model("itq"), files.index("bare"), "--max-megabytes", "0.2", "--port", "0")
+    with serving(files.directory / "bare.log", *words) as address:
+        yield address
+
+
+def find_browser() -> str | None:
+    wanted = os.environ.get("DRLH_CHROMIUM")
+    return wanted or next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def give_up(sentence: str) -> None:
+    """No browser is no failure on a machine that has none, and one where it was promised."""
+    if os.environ.get("DRLH_BROWSER") == "required":
+        pytest.fail(sentence)
+    pytest.skip(sentence)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """For one module at a time: while it is open, its event loop is in the way of tests with loops of their own."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        give_up("the page was not tested: playwright is not installed")
+    path = find_browser()
+    if path is None:
+        give_up("the page was not tested: no Chromium on the PATH; install one, or name it in DRLH_CHROMIUM")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield opened
+        opened.close()
+
+
+@dataclass
+class Visits:
+    """Opens pages and remembers what went wrong in them."""
+
+    browser: Any
+    home: str
+    complaints: list[str] = field(default_factory=list)
+    tolerated: tuple[str, ...] = ()
+    contexts: list[Any] = field(default_factory=list)
+
+    def __call__(self, state: str = "", *, home: str | None = None, **options: Any) -> Any:
+        """A page in a fresh profile; `state` is what follows the # of its address."""
+        # Most tests want the end of a walk, not its play: those that do not say so.
+        wanted = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"} | options
+        context = self.browser.new_context(**wanted)
+        context.set_default_timeout(15_000)
+        self.contexts.append(context)
+        page = context.new_page()
+        address = home or self.home
+        page.on("console", lambda message: self._hear(message.type, message.text))
+        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        page.on("request", lambda request: self._watch(request.url, address))
+        page.goto(f"{address}#{state}")
+        return page
+
+    def tolerate(self, *words: str) -> None:
+        """What the browser may say in this test, such as the status of a request that is meant to fail."""
+        self.tolerated = words
+
+    def _hear(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning") and not any(word in text for word in self.tolerated):
+            self.complaints.append(f"{kind}: {text}")
+
+    def _watch(self, url: str, home: str) -> None:
+        if not url.startswith((home, "blob:", "data:")):
+            self.complaints.append(f"a request left the origin: {url}")
+
+
+@pytest.fixture
+def visit(browser: Any, server: str) -> Iterator[Visits]:
+    """Every test fails when the page complains or asks anybody but its own server."""
+    visits = Visits(browser, server)
+    yield visits
+    for context in visits.contexts:
+        context.close()
+    assert visits.complaints == []
+
+
+@pytest.fixture(scope="session")
+def keep(pytestconfig: pytest.Config) -> Callable[[Any, str], None]:
+    """Keeps a picture of a page for people to look at."""
+    directory = pytestconfig.rootpath / "test-artefacts"
+
+    def take(page: Any, name: str) -> None:
+        page.evaluate("document.querySelectorAll('img').forEach((image) => { image.loading = 'eager'; })")
+        page.wait_for_function("() => [...document.images].every((image) => image.complete)")
+        page.screenshot(path=directory / f"{name}.png", full_page=True)
+
+    return take
+
+
+@pytest.fixture(scope="session")
+def drawn_three() -> dict[str, Any]:
+    """A picture as an upload: a 3 that is not in the collection."""
+    digits = load_digits()
+    place = next(row for row in range(N_ITEMS, len(digits.target)) if digits.target[row] == 3)
+    buffer = io.BytesIO()
+    Image.fromarray((digits.images[place] * 15.9).astype(np.uint8)).save(buffer, "PNG")
+    return {"name": "three.png", "mimeType": "image/png", "buffer": buffer.getvalue()}
