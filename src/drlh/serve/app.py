@@ -1,25 +1,22 @@
 """The application: routes, the door around them, and one shape for every error."""
 
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
+from starlette.types import ASGIApp
 
 from drlh.errors import UserError
-from drlh.serve import routes_about, routes_items, routes_search, routes_walk
+from drlh.serve import routes_about, routes_docs, routes_items, routes_search, routes_walk
 from drlh.serve.answers import json_response
 from drlh.serve.guard import Guard
 from drlh.serve.refusals import Refusal
 from drlh.serve.service import Service
 
-_log = logging.getLogger("drlh.serve")
 
-
-def create_app(service: Service) -> FastAPI:
+def create_app(service: Service) -> ASGIApp:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.map.start()
@@ -33,17 +30,16 @@ def create_app(service: Service) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        middleware=[Middleware(Guard, options=service.options, metrics=service.metrics)],
     )
     app.state.service = service
-    for routes in (routes_search, routes_walk, routes_items, routes_about):
+    for routes in (routes_search, routes_walk, routes_items, routes_about, routes_docs):
         app.include_router(routes.router)
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(UserError, _mistaken)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _failed)
-    return app
+    return Guard(app, service.options, service.metrics)
 
 
 async def _refused(_: Request, error: Exception) -> Response:
@@ -72,6 +68,5 @@ async def _invalid(_: Request, error: Exception) -> Response:
     return json_response({"error": f"{where}: {first['msg']}"}, 422)
 
 
-async def _failed(request: Request, error: Exception) -> Response:
-    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+async def _failed(_: Request, error: Exception) -> Response:
     return json_response({"error": "something went wrong in the service; its log says what"}, 500)

@@ -23,10 +23,12 @@ class Batcher(Generic[Item, Result]):
         work: Callable[[list[Item]], Sequence[Result]],
         thread: Executor,
         *,
+        waiting: int,
         largest: int = 64,
-        waiting: int = 2000,
+        note: Callable[[int], None] = lambda size: None,
     ) -> None:
-        self._work, self._thread = work, thread
+        """At most `waiting` items are in line, the next are refused; `note` is told the size of each batch."""
+        self._work, self._thread, self._note = work, thread, note
         self._largest, self._most = largest, waiting
         self._waiting: deque[tuple[Item, asyncio.Future[Result]]] = deque()
         self._running: asyncio.Task[None] | None = None
@@ -54,6 +56,7 @@ class Batcher(Generic[Item, Result]):
         if not batch:
             return
         items = [item for item, _ in batch]
+        self._note(len(items))
         try:
             results = await asyncio.get_running_loop().run_in_executor(self._thread, self._work, items)
         except Exception as error:

@@ -5,48 +5,31 @@ for several threads, and a long merge of files does not hold up searches.
 """
 
 import asyncio
+import time
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from drlh.codes import Packed
 from drlh.errors import UserError
 from drlh.index.addresses import open_engine, shown
 from drlh.index.details import Detail, Details
 from drlh.index.engine import Engine
-from drlh.index.ids import Ids
 from drlh.serve.batching import Batcher
 from drlh.serve.refusals import Refusal
+from drlh.serve.searching import Answer, Query, answer_queries
 
 Result = TypeVar("Result")
 
 MOST_ID = 2**53 - 1  # the last whole number that every reader of JSON knows
-
-
-@dataclass(frozen=True)
-class Query:
-    packed: Packed  # (1, bytes)
-    k: int
-    radius: int | None = None
-    label: str | None = None
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Hits, nearest first."""
-
-    ids: Ids  # (n,)
-    distances: NDArray[np.int64]  # (n,)
-    packed: Packed  # (n, bytes)
-    details: list[Detail]
+_LOOK_EVERY = 1.0  # seconds until changes made by other processes are taken up
 
 
 class Collection:
-    def __init__(self, address: str, *, waiting: int) -> None:
+    def __init__(self, address: str, *, waiting: int, note: Callable[[int], None]) -> None:
         self.shown = shown(address)
         self._address = address
         self._reader = open_engine(address)
@@ -54,31 +37,36 @@ class Collection:
         self._reading = ThreadPoolExecutor(1, "drlh-reading")
         self._writing = ThreadPoolExecutor(1, "drlh-writing")
         self._next_id = 0
+        self._looked = time.monotonic()
         self.notes, self.n_bits = self._reader.notes, self._reader.n_bits
-        self.search = Batcher(self._search, self._reading, largest=64, waiting=waiting)
+        self.search = Batcher(self._search, self._reading, waiting=waiting, note=note)
 
     async def read(self, work: Callable[[Engine], Result]) -> Result:
         """`work` on the reading thread."""
-        return await _on(self._reading, lambda: told(lambda: work(self._reader)))
+        return await _on(self._reading, lambda: work(self._fresh()))
 
     async def item(self, number: int) -> tuple[Packed, Detail]:
         """Code (1, bytes) and details of one item."""
-
-        def look(engine: Engine) -> tuple[Packed, Detail | None]:
-            return engine.codes([number])[0], engine.describe([number])[0]
-
-        packed, detail = await self.read(look)
+        packed, detail = await self.read(lambda engine: (engine.codes([number])[0], engine.describe([number])[0]))
         if detail is None:
             raise Refusal(404, f"there is no item {number} in the index")
         return packed, detail
 
-    async def add(self, packed: Packed, number: int | None, name: str | None, labels: tuple[str, ...]) -> int:
-        """Adds one row and returns its id; searches that begin after this see it."""
+    async def add(
+        self,
+        packed: Packed,
+        number: int | None,
+        name: str | None,
+        labels: tuple[str, ...],
+        beside: Callable[[int], AbstractContextManager[None]],
+    ) -> int:
+        """Adds one row and returns its id; searches that begin after this see it. `beside(id)` is done around it."""
 
         def work(engine: Engine) -> int:
             chosen = self._free_id(engine) if number is None else number
             details = Details(np.array([name or str(chosen)]), np.ones((1, len(labels)), np.uint8), labels)
-            engine.add(packed, [chosen], details)
+            with beside(chosen):
+                engine.add(packed, [chosen], details)
             self._next_id = max(self._next_id, chosen + 1)
             return chosen
 
@@ -88,15 +76,16 @@ class Collection:
         return await self._write(lambda engine: engine.remove([number]))
 
     async def _write(self, work: Callable[[Engine], Result]) -> Result:
-        # Shielded: a client that goes away does not leave the readers behind the writer.
-        return await asyncio.shield(self._written(work))
+        """`work` on the writing thread, then a look of the reader; both happen though the client goes away."""
 
-    async def _written(self, work: Callable[[Engine], Result]) -> Result:
-        result = await _on(self._writing, lambda: told(lambda: work(self._open_writer())))
-        await self.read(lambda engine: engine.reload())
-        return result
+        async def both() -> Result:
+            result = await _on(self._writing, lambda: work(self._opened()))
+            await self.read(lambda engine: engine.reload())
+            return result
 
-    def _open_writer(self) -> Engine:
+        return await asyncio.shield(asyncio.ensure_future(both()))
+
+    def _opened(self) -> Engine:
         if self._writer is None:
             self._writer = open_engine(self._address)
         return self._writer
@@ -110,10 +99,20 @@ class Collection:
         return self._next_id
 
     def _search(self, queries: list[Query]) -> list[Answer]:
-        return told(lambda: answer_queries(self._reader, queries))
+        return told(lambda: answer_queries(self._fresh(), queries))
+
+    def _fresh(self) -> Engine:
+        """The reader, with what other processes have written until lately."""
+        now = time.monotonic()
+        if now - self._looked > _LOOK_EVERY:
+            self._reader.reload()
+            if (self._reader.n_bits, self._reader.notes) != (self.n_bits, self.notes):
+                raise UserError(f"{self.shown} now holds codes of another model: start the service anew with that one")
+            self._looked = now
+        return self._reader
 
     def close(self) -> None:
-        """Ends when every write that was begun is on disk."""
+        """Returns when every write that was begun is on disk."""
         self._writing.shutdown()
         self._reading.shutdown()
         self._reader.close()
@@ -121,8 +120,8 @@ class Collection:
             self._writer.close()
 
 
-async def _on(thread: Executor, work: Callable[[], Result]) -> Result:
-    return await asyncio.get_running_loop().run_in_executor(thread, work)
+async def _on(thread: ThreadPoolExecutor, work: Callable[[], Result]) -> Result:
+    return await asyncio.get_running_loop().run_in_executor(thread, told, work)
 
 
 def told(work: Callable[[], Result]) -> Result:
@@ -131,51 +130,3 @@ def told(work: Callable[[], Result]) -> Result:
         return work()
     except UserError as error:
         raise Refusal(503, str(error), {"Retry-After": "5"}) from error
-
-
-def answer_queries(engine: Engine, queries: list[Query]) -> list[Answer]:
-    """Queries for as many hits are one call of the engine; codes and names of all hits are one more."""
-    found: dict[int, tuple[NDArray[np.int64], Ids]] = {}
-    groups: dict[tuple[int, bool], list[int]] = {}
-    for place, query in enumerate(queries):
-        if query.label is None:
-            groups.setdefault((query.k, query.radius is not None), []).append(place)
-        else:
-            found[place] = _labelled(engine, query)
-    for (k, exact), places in groups.items():
-        distances, ids = engine.search(np.concatenate([queries[place].packed for place in places]), k, exact=exact)
-        found |= {place: (distances[row], ids[row]) for row, place in enumerate(places)}
-    for place, query in enumerate(queries):
-        if query.radius is not None:
-            distances, ids = found[place]
-            within = distances <= query.radius
-            found[place] = distances[within], ids[within]
-    return _described(engine, [found[place] for place in range(len(queries))])
-
-
-def _labelled(engine: Engine, query: Query) -> tuple[NDArray[np.int64], Ids]:
-    """The k nearest of a class: among somewhat more than k, or else among all there are."""
-    assert query.label is not None
-    distances, ids = (rows[0] for rows in engine.search(query.packed, 16 * query.k, exact=True))
-    kept = engine.labelled(ids, query.label)
-    if kept.sum() < query.k and len(ids) >= 16 * query.k:
-        distances, ids = engine.search_radius(query.packed, engine.n_bits)[0]
-        kept = engine.labelled(ids, query.label)
-    return distances[kept][: query.k], ids[kept][: query.k]
-
-
-def _described(engine: Engine, found: list[tuple[NDArray[np.int64], Ids]]) -> list[Answer]:
-    ids = np.concatenate([ids for _, ids in found])
-    (packed, there), details = engine.codes(ids), engine.describe(ids)
-    ends = np.cumsum([0, *(len(ids) for _, ids in found)])
-    answers = []
-    for (distances, numbers), start, stop in zip(found, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-        # On a server another client may have removed a hit in between.
-        kept = [at for at in range(stop - start) if there[start + at] and details[start + at] is not None]
-        known = [detail for detail in details[start:stop] if detail is not None]
-        if len(kept) < stop - start:
-            known = [detail for at in kept if (detail := details[start + at]) is not None]
-            distances, numbers = distances[kept], numbers[kept]
-        rows = packed[start:stop] if len(kept) == stop - start else packed[start:stop][kept]
-        answers.append(Answer(numbers, distances, rows, known))
-    return answers

@@ -3,6 +3,7 @@
 import time
 from collections import OrderedDict
 from collections.abc import MutableMapping
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
@@ -109,6 +110,7 @@ def _allowed_hosts(options: Options) -> frozenset[str] | None:
     return frozenset((*LOOPBACK, *(name.lower() for name in options.allowed_hosts))) if options.allowed_hosts else None
 
 
+@lru_cache(_REMEMBERED)
 def _is_loopback(address: str) -> bool:
     try:
         return ip_address(address).is_loopback

@@ -5,11 +5,11 @@ Both become the same models; the schemas of `openapi.json` come from them.
 
 import asyncio
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar
 
 from fastapi import Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 
@@ -42,6 +42,7 @@ class Settings(BaseModel):
     """The fields beside the picture of a form."""
 
     model_config = ConfigDict(extra="forbid")
+    sources: ClassVar[tuple[str, ...]] = ()  # of which JSON gives exactly one, where a form gives a picture
 
 
 class EncodeSettings(Settings):
@@ -49,6 +50,8 @@ class EncodeSettings(Settings):
 
 
 class EncodeQuery(EncodeSettings):
+    sources = ("features",)
+
     features: Row
 
 
@@ -60,6 +63,8 @@ class SearchSettings(Settings):
 
 class SearchQuery(SearchSettings):
     """Exactly one of features, code and id."""
+
+    sources = ("features", "code", "id")
 
     features: Row | None = None
     code: Hex | None = None
@@ -74,6 +79,8 @@ class CompareSettings(Settings):
 class CompareQuery(CompareSettings):
     """Exactly one of features and id."""
 
+    sources = ("features", "id")
+
     features: Row | None = None
     id: Id | None = None
 
@@ -87,11 +94,10 @@ class ItemSettings(Settings):
 class ItemQuery(ItemSettings):
     """Exactly one of features and code."""
 
+    sources = ("features", "code")
+
     features: Row | None = None
     code: Hex | None = None
-
-
-JSON_MODEL = TypeVar("JSON_MODEL", bound=Settings)
 
 
 @dataclass(frozen=True)
@@ -124,17 +130,10 @@ async def _read_json(body: bytes, query: type[Settings]) -> Settings:
             found = await asyncio.to_thread(query.model_validate_json, body)
     except ValidationError as error:
         raise Refusal(422, sentence_of(error)) from error
-    sources = [
-        name for name in ("features", "code", "id") if name in query.model_fields and name not in _optional(query)
-    ]
-    given = [name for name in sources if getattr(found, name) is not None]
+    given = [name for name in query.sources if getattr(found, name) is not None]
     if len(given) != 1:
-        raise Refusal(422, f"give exactly one of {', '.join(sources)}: got {', '.join(given) or 'none'}")
+        raise Refusal(422, f"give exactly one of {', '.join(query.sources)}: got {', '.join(given) or 'none'}")
     return found
-
-
-def _optional(query: type[Settings]) -> tuple[str, ...]:
-    return ("id",) if issubclass(query, ItemSettings) else ()
 
 
 async def _read_form(request: Request, form: type[Settings]) -> Input:
@@ -143,13 +142,21 @@ async def _read_form(request: Request, form: type[Settings]) -> Input:
     except (MultiPartException, HTTPException) as error:
         why = getattr(error, "message", None) or getattr(error, "detail", "")
         raise Refusal(422, f"the form cannot be read: {why}") from error
+    try:
+        return _form_input(parts, form)
+    except BaseException:
+        await parts.close()
+        raise
+
+
+def _form_input(parts: FormData, form: type[Settings]) -> Input:
     image = parts.get("image")
-    fields = {name: value for name, value in parts.multi_items() if name != "image" and value != ""}
     if not isinstance(image, UploadFile):
         raise Refusal(422, "send a picture as the file part image of the form")
-    if any(isinstance(value, UploadFile) for value in fields.values()):
-        raise Refusal(422, "the one file of the form is its part image")
-    if "labels" in form.model_fields and isinstance(fields.get("labels"), str):
+    fields: dict[str, Any] = {name: value for name, value in parts.items() if name != "image" and value != ""}
+    if "name" in form.model_fields and image.filename:
+        fields.setdefault("name", image.filename)
+    if isinstance(fields.get("labels"), str):
         fields["labels"] = [word.strip() for word in fields["labels"].split(",") if word.strip()]
     try:
         return Input(form.model_validate(fields), image)

@@ -7,7 +7,6 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,12 @@ from drlh.errors import UserError
 from drlh.files import digest, read_npz, write_npz
 from drlh.index.details import Detail
 from drlh.index.engine import Engine
+from drlh.serve.answers import Address, shown
 from drlh.serve.collection import Collection
 from drlh.serve.refusals import Refusal
+from drlh.serve.tsne import STEPS
 
 _MOST = 2000  # points
-_STEPS = 500  # of t-SNE's descent
-
-Address = Callable[[int, Detail], str | None]
 
 
 class CollectionMap:
@@ -33,7 +31,8 @@ class CollectionMap:
         self._collection, self._address = collection, address
         self._cache = Path(f"{Path(index).resolve()}.map.npz") if Path(index).is_dir() else None
         self.progress = 0.0
-        self.failed: str | None = None
+        self.changed: set[int] = set()  # ids written since the sample was taken
+        self._failed: str | None = None
         self._sample: asyncio.Future[tuple[NDArray[np.int64], Packed, list[Detail]]] | None = None
         self._places: NDArray[np.float32] | None = None  # (n, 2) of 0 to 1
         self._task: asyncio.Task[None] | None = None
@@ -57,16 +56,20 @@ class CollectionMap:
             raise
 
     async def answer(self) -> dict[str, Any]:
+        if self._failed is not None:
+            raise Refusal(503, self._failed)
         ids, _, details = await self.sample()
         ready = self._places is not None
         points = []
         if self._places is not None:
             for number, (x, y), detail in zip(ids.tolist(), self._places.tolist(), details, strict=True):
-                label = detail.labels[0] if detail.labels else None
+                if number in self.changed:
+                    continue
+                label = shown(detail.labels[0]) if detail.labels else None
                 points.append(
                     {"id": number, "x": x, "y": y, "label": label, "thumbnail": self._address(number, detail)}
                 )
-        classes = sorted({label for detail in details for label in detail.labels})
+        classes = sorted({shown(label) for detail in details for label in detail.labels})
         n_items = await self._collection.read(len)
         progress = 1.0 if ready else self.progress
         return {"ready": ready, "progress": progress, "points": points, "classes": classes, "n_items": n_items}
@@ -81,7 +84,7 @@ class CollectionMap:
                 self._keep(key, places)
             self._places = places
         except (Refusal, UserError, OSError) as error:
-            self.failed = str(error)
+            self._failed = str(error)
 
     def _cached(self, key: str) -> NDArray[np.float32] | None:
         if self._cache is None or not self._cache.exists():
@@ -101,13 +104,11 @@ class CollectionMap:
                 return
 
     async def _place(self, codes: NDArray[np.uint8]) -> NDArray[np.float32]:
-        if len(codes) < 5:
-            return np.random.default_rng(0).random((len(codes), 2), np.float32)
         with tempfile.TemporaryDirectory(prefix="drlh-map-") as directory:
             codes_file, places_file = Path(directory) / "codes.npz", Path(directory) / "places.npz"
             write_npz(codes_file, {"codes": codes})
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "drlh.serve.map", str(codes_file), str(places_file),
+                sys.executable, "-m", "drlh.serve.tsne", str(codes_file), str(places_file),
                 stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
                 env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
             )  # fmt: skip
@@ -124,7 +125,7 @@ class CollectionMap:
         async for line in process.stdout:
             words = line.decode("ascii", "replace").split()
             if words[:2] == ["[t-SNE]", "Iteration"]:
-                self.progress = min(0.99, int(words[2].rstrip(":")) / _STEPS)
+                self.progress = min(0.99, int(words[2].rstrip(":")) / STEPS)
         if await process.wait():
             raise UserError("the map could not be made")
 
@@ -135,20 +136,3 @@ def _look(engine: Engine) -> tuple[NDArray[np.int64], Packed, list[Detail]]:
     details = engine.describe(ids)
     kept = [row for row, detail in enumerate(details) if detail is not None and there[row]]
     return ids[kept], packed[kept], [detail for detail in details if detail is not None]
-
-
-def place_codes(codes: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """(n, 2) of 0 to 1; the squared distance between two rows of 0/1 is their Hamming distance."""
-    from sklearn.manifold import TSNE
-
-    perplexity = min(30.0, (len(codes) - 1) / 3)
-    varied = codes.astype(np.float32) + np.random.default_rng(0).normal(0, 1e-3, codes.shape).astype(np.float32)
-    tsne = TSNE(2, perplexity=perplexity, init="pca", max_iter=_STEPS, random_state=0, verbose=2)
-    places: NDArray[np.float32] = tsne.fit_transform(varied)
-    low, high = places.min(axis=0), places.max(axis=0)
-    return ((places - low) / np.maximum(high - low, 1e-9)).astype(np.float32)
-
-
-if __name__ == "__main__":
-    os.nice(10)
-    write_npz(sys.argv[2], {"places": place_codes(read_npz(sys.argv[1])["codes"])})

@@ -1,8 +1,11 @@
 """Numbers about the service for Prometheus, and the same in short for `/stats`."""
 
+from collections.abc import Callable
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+_SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 
 class Metrics:
@@ -16,6 +19,9 @@ class Metrics:
         self.seconds = Histogram(
             "drlh_request_seconds", "Time to answer by route", ["route"], buckets=_SECONDS, registry=self.registry
         )
+        self._batches = Histogram(
+            "drlh_batch_size", "Requests answered together", ["what"], buckets=_SIZES, registry=self.registry
+        )
         self.items = Gauge("drlh_items", "Items in the index", registry=self.registry)
         self.counts: dict[str, int] = {}
 
@@ -23,6 +29,10 @@ class Metrics:
         self.requests.labels(route, str(status)).inc()
         self.seconds.labels(route).observe(seconds)
         self.counts[route] = self.counts.get(route, 0) + 1
+
+    def batches(self, what: str) -> Callable[[int], None]:
+        """Where a batcher of `what` notes how many it answered together."""
+        return self._batches.labels(what).observe
 
     def text(self, n_items: int) -> bytes:
         self.items.set(n_items)

@@ -1,6 +1,6 @@
 """A model in use: feature rows and prepared pictures → codes, several at once, and walks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,8 @@ from drlh.serve.refusals import Refusal
 
 Row = NDArray[Any]  # (n_features,)
 
+_LARGEST = 1e9  # of a feature: sums of squares stay numbers in single precision
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -38,7 +40,7 @@ class Encoded:
 class Model:
     """One model file; `encode` gathers concurrent requests into one pass."""
 
-    def __init__(self, path: Path, thread: Executor, *, waiting: int) -> None:
+    def __init__(self, path: Path, thread: Executor, *, waiting: int, note: Callable[[int], None]) -> None:
         self.hasher, self.notes = load_hasher(path)
         self.path, self.sha256 = path, file_digest(path)
         self.method = find_method(type(self.hasher).__name__).name
@@ -48,8 +50,10 @@ class Model:
         if self.notes.get("extractor"):
             self.extractor = extractor_from(self.notes["extractor"])
         self.walks = hasattr(self.hasher, "walk")
-        self.encode = Batcher(self._encode, thread, largest=64, waiting=waiting)
-        self._encode([np.zeros(self.n_features)])  # the first pass loads and compiles what the others use
+        self.encode = Batcher(self._encode, thread, waiting=waiting, note=note)
+        # The first pass loads and compiles what the others use.
+        black = np.zeros((32, 32, 3), np.uint8)
+        self._encode([np.zeros(self.n_features) if self.extractor is None else self.prepare(black)])
 
     def prepare(self, picture: Picture) -> Prepared:
         if self.extractor is None:
@@ -63,11 +67,14 @@ class Model:
     def check_features(self, features: Sequence[float]) -> Row:
         if len(features) != self.n_features:
             raise Refusal(422, f"the model takes {self.n_features} features: got {len(features)}")
-        return np.asarray(features, np.float64)
+        row = np.asarray(features, np.float64)
+        if np.abs(row).max() > _LARGEST:
+            raise Refusal(422, f"features must lie between -{_LARGEST:g} and {_LARGEST:g}")
+        return row
 
     def walk(self, features: Row) -> Any:
         """The `Trace` of one image."""
-        return self.hasher.walk(features)  # type: ignore[attr-defined]
+        return self.hasher.walk(features)
 
     def _encode(self, items: list[Prepared | Row]) -> list[Encoded]:
         rows = self._rows(items)

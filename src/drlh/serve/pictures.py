@@ -1,6 +1,8 @@
 """The pictures of items: from the data set that was encoded, by name, or kept when they were uploaded, by id."""
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +56,19 @@ class Pictures:
         alike = dataset.extractor == model.notes.get("extractor") and dataset.features.shape[1] == model.n_features
         return np.asarray(dataset.features[self._rows[name]], np.float64) if alike else None
 
-    def keep(self, number: int, raw: bytes) -> None:
-        if self._directory is not None:
-            with atomic_path(self._path(number)) as temporary:
-                temporary.write_bytes(raw)
-            self._kept.add(number)
+    @contextmanager
+    def replaced(self, number: int, raw: bytes | None) -> Iterator[None]:
+        """Puts an item's new picture, if any, in the place of the old one; without it where the block fails."""
+        self.drop(number)
+        try:
+            if raw is not None and self._directory is not None:
+                with atomic_path(self._path(number)) as temporary:
+                    temporary.write_bytes(raw)
+                self._kept.add(number)
+            yield
+        except BaseException:
+            self.drop(number)
+            raise
 
     def drop(self, number: int) -> None:
         if self._directory is not None and number in self._kept:

@@ -8,8 +8,9 @@ from mimetypes import guess_type
 
 from fastapi import APIRouter, Request, Response
 
-from drlh.serve.answers import json_response
+from drlh.serve.answers import json_response, shown
 from drlh.serve.refusals import Refusal
+from drlh.serve.schemas import ErrorAnswer, HealthAnswer, MapAnswer, ReadyAnswer, StatsAnswer, answers
 from drlh.serve.service import service_of
 
 router = APIRouter()
@@ -34,20 +35,20 @@ def _file(name: str) -> Response:
     return Response((_PAGE / name).read_bytes(), headers={"Cache-Control": "no-cache"}, media_type=kind)
 
 
-@router.get("/map")
+@router.get("/map", responses=answers(MapAnswer) | {202: {"model": MapAnswer, "description": "It is being made."}})
 async def collection_map(request: Request) -> Response:
     """The collection as points, near where codes are alike; 202 while it is being made."""
     answer = await service_of(request).map.answer()
     return json_response(answer, 200 if answer["ready"] else 202)
 
 
-@router.get("/stats")
+@router.get("/stats", responses=answers(StatsAnswer))
 async def stats(request: Request) -> Response:
     """What is served, and for how long."""
     service = service_of(request)
     model, collection = service.main.model, service.main.collection
     _, _, details = await service.map.sample()
-    classes = sorted({label for detail in details for label in detail.labels} | set(model.classes))
+    classes = sorted({shown(label) for detail in details for label in detail.labels} | set(model.classes))
     return json_response(
         {
             "method": model.method,
@@ -66,20 +67,20 @@ async def stats(request: Request) -> Response:
     )
 
 
-@router.get("/healthz")
+@router.get("/healthz", responses=answers(HealthAnswer))
 async def healthz(request: Request) -> Response:
     """200 while the process lives."""
     return json_response({"ok": True})
 
 
-@router.get("/readyz")
+@router.get("/readyz", responses=answers(ReadyAnswer))
 async def readyz(request: Request) -> Response:
     """200 while model and index answer."""
     n_items = await service_of(request).main.collection.read(len)
     return json_response({"ready": True, "items": n_items})
 
 
-@router.get("/metrics")
+@router.get("/metrics", responses=answers(ErrorAnswer) | {200: {"content": {"text/plain": {}}}})
 async def metrics(request: Request) -> Response:
     """Numbers for Prometheus."""
     service = service_of(request)

@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
@@ -12,13 +12,20 @@ from drlh.serve.inputs import ItemQuery, ItemSettings, read_input
 from drlh.serve.openapi import body
 from drlh.serve.pictures import thumbnail
 from drlh.serve.refusals import Refusal
+from drlh.serve.schemas import AddedAnswer, ErrorAnswer, ItemAnswer, RemovedAnswer, SamplesAnswer, answers
 from drlh.serve.service import Service, service_of
 
 router = APIRouter()
-ItemId = Annotated[int, Path(ge=0, le=MOST_ID)]
+ItemId = Annotated[int, Path(alias="id", ge=0, le=MOST_ID)]
 
 
-@router.get("/items/{number}")
+_PICTURE: dict[int | str, dict[str, Any]] = answers(ErrorAnswer, 404) | {
+    200: {"description": "The picture.", "content": {"image/png": {}, "image/jpeg": {}}},
+    304: {"description": "The picture is the one you have."},
+}
+
+
+@router.get("/items/{id}", responses=answers(ItemAnswer, 404))
 async def item(request: Request, number: ItemId) -> Response:
     """An item: its name, labels and code."""
     service = service_of(request)
@@ -28,7 +35,7 @@ async def item(request: Request, number: ItemId) -> Response:
     return json_response(about | code | {"thumbnail": service.pictures.address(number, detail)})
 
 
-@router.get("/items/{number}/thumbnail")
+@router.get("/items/{id}/thumbnail", responses=_PICTURE)
 async def item_thumbnail(request: Request, number: ItemId) -> Response:
     """A small picture of an item."""
     service = service_of(request)
@@ -44,7 +51,12 @@ async def item_thumbnail(request: Request, number: ItemId) -> Response:
     return Response(content, headers=headers, media_type=kind)
 
 
-@router.post("/items", openapi_extra=body(ItemQuery, ItemSettings, ("features", "code")), status_code=201)
+@router.post(
+    "/items",
+    openapi_extra=body(ItemQuery, ItemSettings),
+    responses=answers(AddedAnswer, 401, 403, 408, 415, status=201),
+    status_code=201,
+)
 async def add_item(request: Request) -> Response:
     """Add an item, or replace the one with the same id. Needs the token."""
     service = service_of(request)
@@ -57,12 +69,11 @@ async def add_item(request: Request) -> Response:
         raw, picture = await service.decode(given.image)
         packed = (await service.encode(service.main, picture)).packed
     asked = given.settings
-    name = asked.name or (_file_name(given.image.filename) if given.image is not None else None)
-    number = await service.add(packed, asked.id, name, tuple(dict.fromkeys(asked.labels)), raw)
+    number = await service.add(packed, asked.id, asked.name, tuple(dict.fromkeys(asked.labels)), raw)
     return json_response({"id": number} | code_of(packed, service.main.n_bits), 201)
 
 
-@router.delete("/items/{number}")
+@router.delete("/items/{id}", responses=answers(RemovedAnswer, 401, 403, 404))
 async def remove_item(request: Request, number: ItemId) -> Response:
     """Remove an item. Needs the token."""
     service = service_of(request)
@@ -72,7 +83,7 @@ async def remove_item(request: Request, number: ItemId) -> Response:
     return json_response({"removed": 1})
 
 
-@router.get("/samples")
+@router.get("/samples", responses=answers(SamplesAnswer))
 async def samples(request: Request, n: Annotated[int, Query(ge=1, le=200)] = 12) -> Response:
     """Some items to start from, spread over the classes."""
     service = service_of(request)
@@ -87,7 +98,3 @@ def check_token(request: Request, service: Service) -> None:
     if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), wanted.encode()):
         challenge = {"WWW-Authenticate": "Bearer"}
         raise Refusal(401, "changing the index needs the token in the header Authorization: Bearer TOKEN", challenge)
-
-
-def _file_name(given: str | None) -> str | None:
-    return None

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Request, Response
 
 from drlh.codes import Packed
 from drlh.serve.answers import code_of, hits_of, json_response
-from drlh.serve.collection import Query
 from drlh.serve.inputs import (
     CompareQuery,
     CompareSettings,
@@ -20,22 +19,19 @@ from drlh.serve.inputs import (
     read_input,
 )
 from drlh.serve.openapi import body
+from drlh.serve.schemas import CodeAnswer, CompareAnswer, MethodsAnswer, SearchAnswer, answers
+from drlh.serve.searching import Query
 from drlh.serve.service import Service, Station, service_of
 
 router = APIRouter()
 _K = 20  # hits where no number is asked for
 
 
-@router.post("/encode", openapi_extra=body(EncodeQuery, EncodeSettings, ("features",)))
-async def encode(request: Request) -> Response:
-    """The code of an image or of a feature vector."""
-    service = service_of(request)
-    given = await read_input(request, EncodeSettings, EncodeQuery, service.options.limits)
-    packed = await service.code_of(service.main, given)
-    return json_response(code_of(packed, service.main.n_bits))
-
-
-@router.post("/search", openapi_extra=body(SearchQuery, SearchSettings, ("features", "code", "id")))
+@router.post(
+    "/search",
+    openapi_extra=body(SearchQuery, SearchSettings),
+    responses=answers(SearchAnswer, 404, 408, 415),
+)
 async def search(request: Request) -> Response:
     """The nearest items of an image, a feature vector, a code or an item: k of them, or those within a radius."""
     service = service_of(request)
@@ -46,12 +42,22 @@ async def search(request: Request) -> Response:
     k = asked.k or (_K if asked.radius is None else service.options.limits.hits)
     answer = await service.main.collection.search(Query(packed, k, asked.radius, asked.label))
     shown = code_of(packed, service.main.n_bits)
-    shown["hits"] = hits_of(answer, packed, service.main.n_bits, service.pictures.address)
+    shown["hits"] = hits_of(answer, service.pictures.address)
+    shown["more"] = asked.radius is not None and len(answer.ids) == k
     shown["milliseconds"] = _since(start)
     return json_response(shown)
 
 
-@router.get("/methods")
+@router.post("/encode", openapi_extra=body(EncodeQuery, EncodeSettings), responses=answers(CodeAnswer, 408, 415))
+async def encode(request: Request) -> Response:
+    """The code of an image or of a feature vector."""
+    service = service_of(request)
+    given = await read_input(request, EncodeSettings, EncodeQuery, service.options.limits)
+    packed = await service.code_of(service.main, given)
+    return json_response(code_of(packed, service.main.n_bits))
+
+
+@router.get("/methods", responses=answers(MethodsAnswer))
 async def methods(request: Request) -> Response:
     """The methods that can be compared, the service's own first."""
     service = service_of(request)
@@ -62,7 +68,11 @@ async def methods(request: Request) -> Response:
     return json_response({"methods": rows})
 
 
-@router.post("/compare", openapi_extra=body(CompareQuery, CompareSettings, ("features", "id")))
+@router.post(
+    "/compare",
+    openapi_extra=body(CompareQuery, CompareSettings),
+    responses=answers(CompareAnswer, 404, 408, 415),
+)
 async def compare(request: Request) -> Response:
     """The same query under every method, with the share of hits that share a label with it."""
     service = service_of(request)
@@ -97,7 +107,7 @@ async def _compared(
 ) -> dict[str, Any]:
     # An item finds itself, which says nothing about the method.
     answer = await station.collection.search(Query(packed, k if own is None else k + 1))
-    hits = [hit for hit in hits_of(answer, packed, station.n_bits, service.pictures.address) if hit["id"] != own][:k]
+    hits = [hit for hit in hits_of(answer, service.pictures.address) if hit["id"] != own][:k]
     for rank, hit in enumerate(hits, 1):
         hit["rank"] = rank
     precision = None

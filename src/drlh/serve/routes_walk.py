@@ -5,20 +5,26 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Path, Request, Response
 
-from drlh.codes import Codes, pack, to_hex
-from drlh.serve.answers import json_response, texts_of
+from drlh.codes import Codes, pack
+from drlh.serve.answers import json_response
+from drlh.serve.codes_text import hex_texts, texts_of
 from drlh.serve.collection import MOST_ID
 from drlh.serve.inputs import EncodeQuery, EncodeSettings, read_input
 from drlh.serve.model import Model, Row
 from drlh.serve.openapi import body
 from drlh.serve.refusals import Refusal
+from drlh.serve.schemas import WalkAnswer, answers
 from drlh.serve.service import Service, service_of
 
 router = APIRouter()
-ItemId = Annotated[int, Path(ge=0, le=MOST_ID)]
+ItemId = Annotated[int, Path(alias="id", ge=0, le=MOST_ID)]
 
 
-@router.post("/walk", openapi_extra=body(EncodeQuery, EncodeSettings, ("features",)))
+@router.post(
+    "/walk",
+    openapi_extra=body(EncodeQuery, EncodeSettings),
+    responses=answers(WalkAnswer, 408, 409, 415),
+)
 async def walk(request: Request) -> Response:
     """The walk of an image or of a feature vector."""
     service = service_of(request)
@@ -33,7 +39,7 @@ async def walk(request: Request) -> Response:
     return json_response(await service.thinking(lambda: walk_of(model, features)))
 
 
-@router.get("/walk/{number}")
+@router.get("/walk/{id}", responses=answers(WalkAnswer, 404, 409))
 async def walk_of_item(request: Request, number: ItemId) -> Response:
     """The walk of an item whose picture or features the service has."""
     service = service_of(request)
@@ -62,10 +68,10 @@ async def _item_features(service: Service, number: int) -> Row:
 
 def walk_of(model: Model, features: Row) -> dict[str, Any]:
     trace = model.walk(features)
-    codewords = (np.asarray(model.hasher.embedding_) > 0).astype(np.uint8)  # type: ignore[attr-defined]
+    codewords = (np.asarray(model.hasher.embedding_) > 0).astype(np.uint8)
     classes = model.classes or tuple(str(number) for number in range(len(codewords)))
     actions = _actions(model.n_bits, trace.values.shape[1])
-    texts, hexes = texts_of(trace.codes), [to_hex(row) for row in pack(trace.codes)]
+    texts, hexes = texts_of(trace.codes), hex_texts(pack(trace.codes))
     steps = []
     for step, (bits, code) in enumerate(zip(texts, hexes, strict=True)):
         action = trace.actions[step] if step < len(trace.actions) else None

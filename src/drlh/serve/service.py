@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -66,9 +67,9 @@ class Service:
 
     def _station(self, path: Path, index: str) -> Station:
         waiting = self.options.limits.waiting
-        collection = Collection(index, waiting=waiting)
+        collection = Collection(index, waiting=waiting, note=self.metrics.batches("index"))
         try:
-            model = Model(path, self._thinking, waiting=waiting)
+            model = Model(path, self._thinking, waiting=waiting, note=self.metrics.batches("model"))
             check_index(model, collection.notes, collection.n_bits, collection.shown)
         except BaseException:
             collection.close()
@@ -102,13 +103,15 @@ class Service:
         self, packed: Packed, number: int | None, name: str | None, labels: tuple[str, ...], raw: bytes | None
     ) -> int:
         """One new item with its picture; returns its id."""
-        chosen = await self.main.collection.add(packed, number, name, labels)
-        await self.decoding(lambda: self.pictures.drop(chosen) if raw is None else self.pictures.keep(chosen, raw))
+        beside = partial(self.pictures.replaced, raw=raw)
+        chosen = await self.main.collection.add(packed, number, name, labels, beside)
+        self.map.changed.add(chosen)
         return chosen
 
     async def remove(self, number: int) -> int:
         n_removed = await self.main.collection.remove(number)
         await self.decoding(lambda: self.pictures.drop(number))
+        self.map.changed.add(number)
         return n_removed
 
     async def samples(self, n: int) -> list[dict[str, Any]]:
@@ -117,6 +120,8 @@ class Service:
         turns: dict[str, int] = {}
         order = []
         for row, detail in enumerate(details):
+            if int(ids[row]) in self.map.changed:
+                continue
             label = detail.labels[0] if detail.labels else ""
             turns[label] = turns.get(label, -1) + 1
             order.append((turns[label], label, row))

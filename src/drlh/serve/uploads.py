@@ -17,8 +17,9 @@ FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
 
 def read_upload(file: BinaryIO, limits: Limits) -> tuple[bytes, Picture]:
     """(the bytes, the picture) of an uploaded file."""
-    file.seek(0)
-    raw = file.read()
+    with file:
+        file.seek(0)
+        raw = file.read()
     check_header(raw, limits)
     try:
         with warnings.catch_warnings():
