@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-
-from tests.serve.page.conftest import Visits
+from tests.serve.page.conftest import N_ITEMS, Visits
 
 Keep = Callable[[Any, str], None]
 
 # Text on what it stands on, as elements of the page: WCAG AA wants 4.5 to 1.
-TEXTS = ["body", "#about", "#tab-search", "#tab-map", ".drop strong", ".drop .faint", ".said", ".bit.one", ".bit:not(.one)",
-         ".legend li.nearest b", ".legend li:not(.nearest) b", ".results > .faint", ".caption strong", ".distance",
+TEXTS = ["body", "#about", "#tab-search", "#tab-map", ".drop strong", ".drop .faint", ".said", ".bit.one",
+         ".bit:not(.one)", ".legend li.nearest b", ".legend li:not(.nearest) b", ".results > .faint", ".caption strong", ".distance",
          ".badge", ".asked-code code", "[data-do=play]", ".chart text"]  # fmt: skip
 COLOURS = """(selector) => {
   const element = document.querySelector(selector);
@@ -104,7 +103,8 @@ def test_a_phone_scrolls_only_downwards_and_fingers_hit(visit: Visits, drawn_thr
         page.wait_for_timeout(200)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         small = page.evaluate("""[...document.querySelectorAll('button, select, a:not(.skip), input:not([type=file])')]
-          .filter((one) => one.checkVisibility()).map((one) => [one.outerHTML.slice(0, 80), one.getBoundingClientRect()])
+          .filter((one) => one.checkVisibility())
+          .map((one) => [one.outerHTML.slice(0, 80), one.getBoundingClientRect()])
           .filter(([, box]) => box.width < 44 || box.height < 44).map(([text]) => text)""")
         assert small == []
         keep(page, f"{tab}-narrow")
@@ -123,6 +123,20 @@ def test_a_finger_looks_first_and_searches_second(visit: Visits) -> None:
     assert "tab=map" in page.url
     page.touchscreen.tap(*at)
     page.wait_for_selector("a.hit")
+
+
+def test_two_fingers_zoom_the_map(visit: Visits) -> None:
+    page = visit("tab=map", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    page.wait_for_selector("canvas", timeout=120_000)
+    box = page.locator("canvas").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    hands = page.context.new_cdp_session(page)
+    for kind, apart in (("touchStart", 20), ("touchMove", 60), ("touchMove", 120)):
+        fingers = [{"x": x - apart, "y": y, "id": 0}, {"x": x + apart, "y": y, "id": 1}]
+        hands.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": fingers})
+    hands.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.tap("text=Select all in view")
+    assert int(page.text_content(".side h3").split()[0]) < N_ITEMS
 
 
 def test_everything_can_be_reached_by_keys(visit: Visits) -> None:
@@ -151,3 +165,8 @@ def test_everything_can_be_reached_by_keys(visit: Visits) -> None:
     number = page.evaluate("document.activeElement.dataset.id")
     page.keyboard.press("Enter")
     page.wait_for_function(f"() => document.querySelector('.asked').textContent.includes('item {number}')")
+    assert page.evaluate("document.activeElement.matches('.asked')")  # and not lost with the old hits
+    page.wait_for_selector(".walk .said")
+    step = int(page.get_attribute(".walk", "data-step"))
+    page.keyboard.press("ArrowLeft")
+    assert page.get_attribute(".walk", "data-step") == str(step - 1)

@@ -28,7 +28,9 @@ def test_a_hit_of_a_method_is_the_next_query_and_search_shows_it_too(visit: Visi
     hit = page.locator("[data-method=itq] a.hit").nth(2)
     number = hit.get_attribute("data-id")
     hit.click()
-    page.wait_for_function(f"() => document.querySelector('#panel-methods .asked')?.textContent.includes('item {number}')")
+    page.wait_for_function(
+        f"() => document.querySelector('#panel-methods .asked')?.textContent.includes('item {number}')"
+    )
     page.click("#tab-search")
     page.wait_for_selector("#panel-search a.hit")
     assert page.url.endswith(f"#item={number}")

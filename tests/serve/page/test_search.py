@@ -79,8 +79,8 @@ def test_a_click_searches_from_a_hit_and_back_returns(visit: Visits) -> None:
     page.wait_for_function(f"() => document.querySelector('.asked')?.textContent.includes('item {number}')")
     assert page.url.endswith(f"#item={number}")
     page.go_back()
-    page.wait_for_function("(ids) => [...document.querySelectorAll('a.hit')].map((one) => one.dataset.id).join() === ids",
-                           arg=",".join(before))  # fmt: skip
+    again = "(ids) => [...document.querySelectorAll('a.hit')].map((one) => one.dataset.id).join() === ids"
+    page.wait_for_function(again, arg=",".join(before))
     page.go_back()
     page.wait_for_selector(".state .cube")
 

@@ -45,7 +45,7 @@ function listenToTabs() {
 function listenToKeys() {
   document.addEventListener("keydown", (event) => {
     const walk = views.search.walk;
-    const free = event.target === document.body || event.target === $("main") || walk.element.contains(event.target);
+    const free = event.target.matches?.("body, main, .asked") || walk.element.contains(event.target);
     const takes = event.target.closest?.(event.key === " " ? "button, a, select" : "input, select");
     if (event.ctrlKey || event.metaKey || event.altKey || !free || takes) return;
     if (read().tab === "search" && walk.shown && walk.key(event)) event.preventDefault();

@@ -8,7 +8,7 @@ export class Asked {
   #running = null;
 
   constructor() {
-    this.element = make("div", { class: "asked card" });
+    this.element = make("div", { class: "asked card", tabindex: -1 });
   }
 
   show(state) {
@@ -24,6 +24,12 @@ export class Asked {
     const image = make("img", { src: address, alt: "Your picture" });
     image.addEventListener("error", () => image.replaceWith(make("span", { class: "identicon blank" }, "?")));
     this.#fill(make("span", { class: "picture" }, image), "Your picture", file.name || "pasted");
+  }
+
+  // Who went on from a hit far below sees the new query first.
+  takeFocus() {
+    this.element.focus({ preventScroll: true });
+    this.element.scrollIntoView({ block: "start" });
   }
 
   // The code comes with the answer to the search.

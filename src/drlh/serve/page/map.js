@@ -103,8 +103,7 @@ export class Atlas {
     this.hint.hidden = !point;
     if (!point) return;
     if (this.hinted !== point) {
-      const touch = matchMedia("(hover: none)").matches;
-      const words = make("span", {}, make("strong", {}, labelText(point)), make("span", { class: "faint" }, `item ${point.id}`), touch ? make("span", { class: "faint" }, "touch again to search") : null);
+      const words = make("span", {}, make("strong", {}, labelText(point)), make("span", { class: "faint" }, `item ${point.id}`), touches() ? make("span", { class: "faint" }, "touch again to search") : null);
       this.hint.replaceChildren(picture(point), words);
       if (document.activeElement === this.plane.canvas) announce(`item ${point.id}, ${labelText(point)}`);
     }
@@ -127,7 +126,9 @@ export class Atlas {
       return make("li", {}, make("button", { type: "button", "data-class": number, "aria-pressed": "false", onclick: press }, marker(number), this.#name(number), make("b", {}, String(many))));
     };
     const list = make("ul", { class: "legend classes" }, ...counts.map(entry));
-    const tip = make("p", { class: "faint" }, "Click a point to search from it. Draw with the lasso, or hold Shift and drag, to gather points.");
+    const click = touches() ? "Touch a point to see it, once more to search from it." : "Click a point to search from it.";
+    const draw = touches() ? "Draw with the lasso to gather points." : "Draw with the lasso, or hold Shift and drag, to gather points.";
+    const tip = make("p", { class: "faint" }, `${click} ${draw}`);
     this.side.replaceChildren(make("h3", {}, "Classes"), list, tip);
   }
 
@@ -163,6 +164,8 @@ export class Atlas {
     announce(`${count(points.length, "item")} selected, ${counts.map(([number, many]) => `${many} of ${this.#name(number)}`).slice(0, 3).join(", ")}.`);
   }
 }
+
+const touches = () => matchMedia("(hover: none)").matches;
 
 const fromItem = (id) => ({ tab: "search", item: String(id), upload: null });
 

@@ -55,6 +55,7 @@ export class Methods {
   }
 
   async #comparable() {
+    if (!this.#served) this.panel.replaceChildren(make("div", { class: "columns" }, waiting(), waiting()));
     try {
       this.#served ??= (await ask("methods")).methods;
     } catch (error) {
@@ -71,9 +72,11 @@ export class Methods {
     this.#running?.abort();
     this.#running = new AbortController();
     this.#asked = what;
+    const followed = this.columns.contains(document.activeElement);
     this.asked.show(state);
     this.panel.replaceChildren(this.asked.element, this.section);
-    this.columns.replaceChildren(...this.#served.map(() => make("div", { class: "method card" }, ...skeletons(9, "hit"))));
+    if (followed) this.asked.takeFocus();
+    this.columns.replaceChildren(...this.#served.map(waiting));
     this.summary.textContent = "Searching …";
     try {
       this.#fill(state, await compare(state, state.item === null ? this.truth.value : "", this.#running.signal));
@@ -94,6 +97,8 @@ export class Methods {
     announce(methods.map((one) => `${one.name}: ${one.precision === null ? "found" : `precision ${percent(one.precision)}`}`).join("; "));
   }
 }
+
+const waiting = () => make("div", { class: "method card" }, ...skeletons(6, "hit"));
 
 const percent = (share) => `${Math.round(100 * share)} %`;
 

@@ -27,7 +27,8 @@ export class Plane {
     listen("pointermove", (event) => this.#move(event));
     listen("pointerup", (event) => this.#up(event));
     listen("pointercancel", (event) => this.#cancel(event));
-    listen("pointerleave", (event) => event.buttons || this.#focusOn(null));
+    // A finger leaves whenever it is lifted; what it touched stays shown.
+    listen("pointerleave", (event) => event.buttons || event.pointerType === "touch" || this.#focusOn(null));
     listen("wheel", (event) => this.#wheel(event), { passive: false });
     listen("keydown", (event) => this.#key(event));
     listen("blur", () => this.#focusOn(null));

@@ -44,24 +44,26 @@ function listenToDrops(curtain) {
   });
 }
 
-let items = [];
-
 export async function loadSamples() {
   const list = document.getElementById("samples");
   list.replaceChildren(...skeletons(SAMPLES, "sample").map((one) => make("li", {}, one)));
-  items = await ask(`samples?n=${SAMPLES}`).then((answer) => answer.items, () => []);
+  const items = await ask(`samples?n=${SAMPLES}`).then((answer) => answer.items, () => []);
   list.parentElement.hidden = items.length === 0;
+  list.replaceChildren(...items.map((item) => make("li", {}, sample(item))));
   showSamples();
 }
 
-// Links keep what else the address says, so they are made anew when it changes.
+function sample(item) {
+  const text = `Search from item ${item.id}, ${labelText(item)}`;
+  return make("a", { "aria-label": text, title: labelText(item), "data-id": item.id }, picture(item));
+}
+
+// Links keep what else the address says, so they change with it; the elements stay, and with them the focus.
 export function showSamples() {
   const state = read();
-  const tab = state.tab === "methods" ? "methods" : "search";
-  const links = items.map((item) => {
-    const current = state.item === String(item.id) && "true";
-    const text = `Search from item ${item.id}, ${labelText(item)}`;
-    return make("li", {}, make("a", { href: toItem(item.id, tab), "aria-label": text, title: labelText(item), "aria-current": current }, picture(item)));
-  });
-  if (items.length) document.getElementById("samples").replaceChildren(...links);
+  for (const link of document.querySelectorAll("#samples a")) {
+    link.href = toItem(link.dataset.id, state.tab === "methods" ? "methods" : "search");
+    if (link.dataset.id === state.item) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
 }

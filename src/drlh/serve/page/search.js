@@ -97,8 +97,10 @@ export class Search {
   #begin(state) {
     this.#bits = null;
     this.#whyStill = null;
+    const followed = this.results.contains(document.activeElement);
     this.panel.replaceChildren(this.asked.element, this.walk.element, this.results);
     this.asked.show(state);
+    if (followed) this.asked.takeFocus();
   }
 
   #showHits(state, answer) {

@@ -24,9 +24,11 @@ export function failed(error, again = null) {
   const button = again && make("button", { type: "button", onclick: again }, "Try again");
   if (button && error.wait) holdBack(button, error.wait);
   const hint = HINTS[status] && make("p", { class: "faint" }, HINTS[status]);
-  const said = make("p", {}, error.message);
+  const said = status === 0 ? null : make("p", {}, asSentence(error.message)); // the title says it all
   return make("div", { class: "state failed", role: "alert", "data-status": status }, face("!"), make("h3", {}, title(status)), said, hint, button);
 }
+
+const asSentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 
 // Pressing sooner than the server asks would only be refused again.
 function holdBack(button, seconds) {

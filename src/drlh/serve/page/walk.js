@@ -7,7 +7,7 @@ import { remark, skeletons } from "./states.js";
 import { tell } from "./story.js";
 
 const PACE = 700; // milliseconds a step at normal speed
-const SHOWN = 12; // classes in the legend; the others are drawn faint
+const SHOWN = 10; // classes in the legend beside those the walk comes nearest to; the others are drawn faint
 const ICONS = {
   first: "M6 5v14M19 5 9 12l10 7z",
   back: "M16 5 6 12l10 7z",
@@ -111,7 +111,8 @@ export class Walk {
   #legend() {
     const end = this.#story.at(-1).distances;
     const order = end.map((_, number) => number).sort((one, other) => end[one] - end[other] || one - other);
-    const chosen = order.slice(0, SHOWN);
+    const met = new Set(this.#story.map((one) => one.nearest));
+    const chosen = order.filter((number, place) => place < SHOWN || met.has(number));
     this.named = new Set(chosen);
     this.entries = new Map(chosen.map((number) => [number, make("b")]));
     const items = chosen.map((number) =>
@@ -243,7 +244,7 @@ function bitGrid(bits) {
   const columns = bits.length % 8 && bits.length < 16 ? Math.ceil(bits.length / 2) : bits.length > 96 ? 16 : 8;
   const cells = [...bits].map((bit, place) =>
     make("span", { class: bit === "1" ? "bit one" : "bit", title: `bit ${place}` }, bit));
-  const grid = make("div", { class: "bits", role: "img", "aria-label": `A code of ${bits.length} bits` }, ...cells);
+  const grid = make("div", { class: columns > 8 ? "bits dense" : "bits", role: "img", "aria-label": `A code of ${bits.length} bits` }, ...cells);
   grid.style.setProperty("--columns", columns);
   return [grid, cells];
 }
