@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ class Files:
 
 
 @pytest.fixture(scope="session")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+def files(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """Made only where there is a browser to look at them."""
     directory = tmp_path_factory.mktemp("served")
     digits = subset(with_features(load("digits"), make_extractor("gray8")), np.arange(N_ITEMS))
     for method, parameters in QUICK.items():
@@ -95,30 +97,24 @@ def bare_server(files: Files) -> Iterator[str]:
         yield address
 
 
-def find_browser() -> str | None:
-    wanted = os.environ.get("DRLH_CHROMIUM")
-    return wanted or next(filter(None, map(shutil.which, BROWSERS)), None)
-
-
-def give_up(sentence: str) -> None:
-    """No browser is no failure on a machine that has none, and one where it was promised."""
-    if os.environ.get("DRLH_BROWSER") == "required":
-        pytest.fail(sentence)
-    pytest.skip(sentence)
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The browser's path. Without one these tests are skipped, and fail where one was promised."""
+    path = os.environ.get("DRLH_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is not None and find_spec("playwright"):
+        return path
+    missing = "playwright is not installed" if path else "no Chromium on the PATH; install one, or set DRLH_CHROMIUM"
+    give_up = pytest.fail if os.environ.get("DRLH_BROWSER") == "required" else pytest.skip
+    give_up(f"the page was not tested in a browser: {missing}")
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def browser(chromium: str) -> Iterator[Any]:
     """For one module at a time: while it is open, its event loop is in the way of tests with loops of their own."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        give_up("the page was not tested: playwright is not installed")
-    path = find_browser()
-    if path is None:
-        give_up("the page was not tested: no Chromium on the PATH; install one, or name it in DRLH_CHROMIUM")
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         yield opened
         opened.close()
 

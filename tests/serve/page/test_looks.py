@@ -14,8 +14,8 @@ Keep = Callable[[Any, str], None]
 
 # Text on what it stands on, as elements of the page: WCAG AA wants 4.5 to 1.
 TEXTS = ["body", "#about", "#tab-search", "#tab-map", ".drop strong", ".drop .faint", ".said", ".bit.one",
-         ".bit:not(.one)", ".legend li.nearest b", ".legend li:not(.nearest) b", ".results > .faint", ".caption strong", ".distance",
-         ".badge", ".asked-code code", "[data-do=play]", ".chart text"]  # fmt: skip
+         ".bit:not(.one)", ".legend li.nearest b", ".legend li:not(.nearest) b", ".results > .faint", ".caption strong",
+         ".distance", ".badge", ".asked-code code", "[data-do=play]", ".chart text"]  # fmt: skip
 COLOURS = """(selector) => {
   const element = document.querySelector(selector);
   const seen = (one) => {
@@ -48,7 +48,8 @@ def contrast(one: Rgb, other: Rgb) -> float:
 
 
 def oklab(colour: Rgb) -> Rgb:
-    return TO_OKLAB @ np.cbrt(TO_CONES @ np.clip(colour, 0, 1))
+    found: Rgb = TO_OKLAB @ np.cbrt(TO_CONES @ np.clip(colour, 0, 1))
+    return found
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

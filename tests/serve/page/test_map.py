@@ -25,11 +25,18 @@ def place(page: Any, point: dict[str, Any]) -> tuple[float, float]:
     return x, box["y"] + box["height"] / 2 + (point["y"] - 0.5) * size
 
 
+def number_in(text: str) -> str:
+    """The item of "item 12" or "#item=12"."""
+    found = re.search(r"item[ =](\d+)", text)
+    assert found is not None
+    return found[1]
+
+
 def test_a_point_shows_its_picture_and_a_click_searches_from_it(visit: Visits, keep: Keep) -> None:
     page, points = open_map(visit)
     page.mouse.move(*place(page, points[5]))
     page.wait_for_selector(".hint img")
-    number = re.search(r"item (\d+)", page.text_content(".hint"))[1]
+    number = number_in(page.text_content(".hint"))
     keep(page, "map-light")
     page.mouse.click(*place(page, points[5]))
     page.wait_for_selector("a.hit")
@@ -55,7 +62,7 @@ def test_the_lasso_gathers_what_lies_inside_and_counts_its_classes(visit: Visits
     keep(page, "lasso-light")
     page.click("text=Search from the most central")
     page.wait_for_selector("a.hit")
-    assert int(re.search(r"#item=(\d+)$", page.url)[1]) in {point["id"] for point in inside}
+    assert int(number_in(page.url)) in {point["id"] for point in inside}
 
 
 def test_the_map_zooms_and_moves_and_shows_all_again(visit: Visits) -> None:
@@ -89,7 +96,7 @@ def test_the_map_works_by_keyboard_alone(visit: Visits) -> None:
     first = page.text_content(".hint")
     page.keyboard.press("ArrowRight")
     page.wait_for_function("(first) => document.querySelector('.hint').textContent !== first", arg=first)
-    number = re.search(r"item (\d+)", page.text_content(".hint"))[1]
+    number = number_in(page.text_content(".hint"))
     assert f"item {number}" in page.text_content("#live")
     page.keyboard.press("+")
     page.keyboard.press("Enter")

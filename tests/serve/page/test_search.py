@@ -49,7 +49,7 @@ def test_an_uploaded_picture_shows_its_walk_and_its_neighbours(visit: Visits, dr
 def test_pictures_can_be_dropped_and_pasted(visit: Visits, drawn_three: Any) -> None:
     page = visit()
     data = base64.b64encode(drawn_three["buffer"]).decode()
-    found = []
+    found: list[str] = []
     for kind in ("drop", "paste"):
         page.evaluate(HAND_OVER, [kind, data])
         page.wait_for_url(re.compile(rf"#upload={len(found) + 1}$"))
