@@ -1,5 +1,6 @@
 """The door: who may come in, how much they may bring, and the headers everything leaves with."""
 
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import MutableMapping
@@ -7,12 +8,15 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from drlh.serve.answers import json_response
 from drlh.serve.metrics import Metrics
 from drlh.serve.options import LOOPBACK, Options
 from drlh.serve.refusals import Refusal
+
+_log = logging.getLogger("drlh.serve")
 
 _HEADERS = [
     (
@@ -65,6 +69,11 @@ class Guard:
             await self._app(scope, counted, sent)
         except Refusal as refusal:
             await json_response({"error": refusal.sentence}, refusal.status, refusal.headers)(scope, receive, sent)
+        except ClientDisconnect:
+            status = 499  # nobody is left to be answered
+        except Exception:
+            # The app has answered 500 by now; raised further, this would also cost the client its connection.
+            _log.exception("%s %s failed", scope["method"], _route(scope))
         finally:
             self._metrics.note(_route(scope), status, time.perf_counter() - start)
 

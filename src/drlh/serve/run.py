@@ -5,11 +5,14 @@ import socket
 from collections.abc import Callable
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from drlh.errors import UserError
 from drlh.serve.app import create_app
 from drlh.serve.options import Options
 from drlh.serve.service import Service
+
+_PATIENCE = 30  # seconds for requests that were begun, once the server is asked to stop
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -27,19 +30,20 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def serve(options: Options, listener: socket.socket, tell: Callable[[str], None]) -> None:
-    """Answers requests on `listener` until a signal ends it; what was begun is finished first."""
-    service = Service(options)
-    logging.basicConfig(
-        level=logging.INFO if options.access_log else logging.WARNING, format="%(levelname)s %(message)s"
-    )
+def server_of(app: ASGIApp, *, access_log: bool = False) -> uvicorn.Server:
+    """A server that finishes what was begun when it is asked to stop, and logs nothing but trouble by default."""
     config = uvicorn.Config(
-        create_app(service),
-        access_log=options.access_log,
-        log_config=None,
-        server_header=False,
-        timeout_graceful_shutdown=30,
+        app, access_log=access_log, log_config=None, server_header=False, timeout_graceful_shutdown=_PATIENCE
     )
+    return uvicorn.Server(config)
+
+
+def serve(options: Options, listener: socket.socket, tell: Callable[[str], None]) -> None:
+    """Answers requests on `listener` until a signal ends it."""
+    level = logging.INFO if options.access_log else logging.WARNING
+    logging.basicConfig(level=level, format="%(levelname)s %(message)s")
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # it warns of every broken form
+    app = create_app(Service(options))
     name = f"[{options.host}]" if ":" in options.host else options.host
     tell(f"drlh serves http://{name}:{listener.getsockname()[1]}/ (stop with Ctrl-C)")
-    uvicorn.Server(config).run(sockets=[listener])
+    server_of(app, access_log=options.access_log).run(sockets=[listener])

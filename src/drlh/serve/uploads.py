@@ -45,5 +45,3 @@ def check_header(raw: bytes, limits: Limits) -> None:
         raise Refusal(422, "the uploaded file begins as a picture but is broken or cut short: send it again") from error
     if width * height > limits.pixels:
         raise Refusal(413, f"the picture has {width} x {height} pixels, more than the {limits.pixels:,} allowed")
-    if not width * height:
-        raise Refusal(422, "the uploaded picture has no pixels")
