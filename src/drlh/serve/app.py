@@ -12,6 +12,7 @@ from drlh.errors import UserError
 from drlh.serve import routes_about, routes_docs, routes_items, routes_search, routes_walk
 from drlh.serve.answers import json_response
 from drlh.serve.guard import Guard
+from drlh.serve.openapi import fit_to
 from drlh.serve.refusals import Refusal
 from drlh.serve.service import Service
 
@@ -32,6 +33,8 @@ def create_app(service: Service) -> ASGIApp:
         redoc_url=None,
     )
     app.state.service = service
+    plain = app.openapi
+    app.openapi = lambda: fit_to(plain(), service.main.model)  # type: ignore[method-assign]
     for routes in (routes_search, routes_walk, routes_items, routes_about, routes_docs):
         app.include_router(routes.router)
     app.add_exception_handler(Refusal, _refused)
