@@ -2,7 +2,7 @@
 //   #item=12&k=20&label=cat    #tab=map    #tab=methods&upload=1
 
 export const TABS = ["search", "map", "methods"];
-export const DEFAULT_K = 20;
+const DEFAULT_K = 20;
 const MOST = 1000;
 
 export function read() {

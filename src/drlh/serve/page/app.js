@@ -76,7 +76,8 @@ function listenToServer() {
     if (answers === !lost) return;
     lost = !answers;
     const again = make("button", { type: "button", onclick: lookAgain }, "Try again");
-    const text = make("span", {}, make("strong", {}, "The server does not answer. "), "What you see stays; searching goes on once drlh serve runs again.");
+    const rest = "What you see stays; searching goes on once drlh serve runs again.";
+    const text = make("span", {}, make("strong", {}, "The server does not answer. "), rest);
     $("banner").replaceChildren(...(lost ? [text, again] : []));
     if (lost) timer = setTimeout(lookAgain, LOOK_AGAIN);
   });
@@ -98,7 +99,8 @@ async function begin() {
   loadSamples();
   const stats = await ask("stats").catch(() => null);
   if (!stats) return;
-  $("about").textContent = `${count(stats.items, "item")}, ${stats.n_bits} bits by ${stats.method}${stats.data ? `, ${stats.data}` : ""}`;
+  const about = [count(stats.items, "item"), `${stats.n_bits} bits by ${stats.method}`, stats.data];
+  $("about").textContent = about.filter(Boolean).join(", ");
   views.search.know(stats);
   views.methods.know(stats);
   if (stats.items === 0) views.search.show(read());

@@ -122,7 +122,7 @@ export class Chart {
 }
 
 // Four or so round numbers that hold all values between the first and the last.
-export function niceTicks(low, high, whole) {
+function niceTicks(low, high, whole) {
   const span = high - low || 1;
   const rough = span / 3;
   const power = 10 ** Math.floor(Math.log10(rough));

@@ -1,6 +1,8 @@
-// Codes as pictures: a strip of bits, and a pattern for items that have no photo.
+// Codes as pictures: a strip of bits, a grid of them, and a pattern for items that have no photo.
 import { local } from "./api.js";
 import { draw, make } from "./element.js";
+
+const UNSAID = { "aria-hidden": "true" };
 
 const box = (x, y, width, height) => `M${x} ${y}h${width}v${height}h${-width}z`;
 
@@ -18,13 +20,24 @@ export function strip(bits, differs = []) {
   const rows = Math.ceil(bits.length / perRow);
   return draw(
     "svg",
-    { class: "strip", viewBox: `0 0 ${perRow * 4 - 1} ${rows * 16 - 2}`, preserveAspectRatio: "none", "aria-hidden": "true" },
+    { class: "strip", viewBox: `0 0 ${perRow * 4 - 1} ${rows * 16 - 2}`, preserveAspectRatio: "none", ...UNSAID },
     ...Object.entries(paths).map(([name, d]) => draw("path", { class: name, d })),
   );
 }
 
+// [grid, cells]; short codes get few columns, so that bits stay large.
+export function bitGrid(bits) {
+  const columns = bits.length % 8 && bits.length < 16 ? Math.ceil(bits.length / 2) : bits.length > 96 ? 16 : 8;
+  const cells = [...bits].map((bit, place) =>
+    make("span", { class: bit === "1" ? "bit one" : "bit", title: `bit ${place}` }, bit));
+  const kind = columns > 8 ? "bits dense" : "bits";
+  const grid = make("div", { class: kind, role: "img", "aria-label": `A code of ${bits.length} bits` }, ...cells);
+  grid.style.setProperty("--columns", columns);
+  return [grid, cells];
+}
+
 // Bits in a square: near codes look alike.
-export function identicon(bits) {
+function identicon(bits) {
   const side = Math.ceil(Math.sqrt(bits.length));
   const rows = Math.ceil(bits.length / side);
   const paths = { zero: "", one: "" };
@@ -32,9 +45,10 @@ export function identicon(bits) {
     const [x, y] = [place % side, Math.floor(place / side)];
     paths[bit === "1" ? "one" : "zero"] += box(x + 0.06, y + 0.06, 0.88, 0.88);
   });
+  const view = `-.6 ${-0.6 - (side - rows) / 2} ${side + 1.2} ${side + 1.2}`;
   return draw(
     "svg",
-    { class: "identicon", viewBox: `-.6 ${-0.6 - (side - rows) / 2} ${side + 1.2} ${side + 1.2}`, "aria-hidden": "true" },
+    { class: "identicon", viewBox: view, ...UNSAID },
     ...Object.entries(paths).map(([name, d]) => draw("path", { class: name, d })),
   );
 }

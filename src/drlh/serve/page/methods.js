@@ -2,10 +2,13 @@
 import { go } from "./address.js";
 import { ask, compare, uploadOf } from "./api.js";
 import { Asked } from "./asked.js";
+import { card } from "./card.js";
 import { strip } from "./codes.js";
 import { announce, make } from "./element.js";
-import { card } from "./search.js";
 import { empty, failed, skeletons } from "./states.js";
+
+const INVITATION =
+  "Its nearest items under each method then stand side by side, with the share that shows the same class.";
 
 export class Methods {
   #running = null;
@@ -25,7 +28,8 @@ export class Methods {
     this.asked = new Asked();
     this.summary = make("p", { class: "faint" });
     this.columns = make("div", { class: "columns" });
-    this.section = make("section", { class: "results", "aria-label": "Methods" }, this.head, this.summary, this.columns);
+    const parts = [this.head, this.summary, this.columns];
+    this.section = make("section", { class: "results", "aria-label": "Methods" }, ...parts);
   }
 
   know(stats) {
@@ -42,7 +46,7 @@ export class Methods {
     const has = state.item !== null || (state.upload !== null && uploadOf(state.upload));
     if (!has) {
       this.#asked = null;
-      this.panel.replaceChildren(empty("Choose a query above", "Its nearest items under each method then stand side by side, with the share that shows the same class."));
+      this.panel.replaceChildren(empty("Choose a query above", INVITATION));
       return;
     }
     const what = JSON.stringify([state.item, state.upload, state.k, this.truth.value]);
@@ -91,14 +95,23 @@ export class Methods {
   #fill(state, answer) {
     const { methods, label } = answer;
     this.columns.replaceChildren(...methods.map((method) => column(method, answer, state)));
-    const shared = methods.map((one) => new Set(one.hits.map((hit) => hit.id))).reduce((one, other) => new Set([...one].filter((id) => other.has(id))));
-    const truth = label ? `The query shows ${label.join(", ")}; ✓ marks items that do, too.` : "The query's class is not known, so nothing is marked right or wrong.";
-    this.summary.textContent = `${truth} ${shared.size} of ${answer.k} are found by ${methods.length === 2 ? "both" : `all ${methods.length}`} methods.`;
-    announce(methods.map((one) => `${one.name}: ${one.precision === null ? "found" : `precision ${percent(one.precision)}`}`).join("; "));
+    const truth = label
+      ? `The query shows ${label.join(", ")}; ✓ marks items that do, too.`
+      : "The query's class is not known, so nothing is marked right or wrong.";
+    const all = methods.length === 2 ? "both" : `all ${methods.length}`;
+    this.summary.textContent = `${truth} ${sharedBy(methods)} of ${answer.k} are found by ${all} methods.`;
+    const known = methods.filter((one) => one.precision !== null);
+    const scores = known.map((one) => `${one.name} ${percent(one.precision)}`);
+    announce(scores.length ? `Precision: ${scores.join(", ")}.` : `${methods.length} methods have answered.`);
   }
 }
 
 const waiting = () => make("div", { class: "method card" }, ...skeletons(6, "hit"));
+
+function sharedBy(methods) {
+  const [first, ...others] = methods.map((method) => method.hits.map((hit) => hit.id));
+  return first.filter((id) => others.every((ids) => ids.includes(id))).length;
+}
 
 const percent = (share) => `${Math.round(100 * share)} %`;
 
@@ -107,9 +120,11 @@ function column(method, { k, label }, state) {
   const known = method.precision !== null;
   const bar = make("span", { class: "bar", "aria-hidden": "true" }, make("i"));
   bar.firstChild.style.inlineSize = `${100 * (method.precision ?? 0)}%`;
-  const score = make("p", { class: "score" }, make("strong", {}, known ? percent(method.precision) : "–"), make("span", { class: "faint" }, ` precision@${k}`));
+  const share = make("strong", {}, known ? percent(method.precision) : "–");
+  const score = make("p", { class: "score" }, share, make("span", { class: "faint" }, ` precision@${k}`));
   const facts = make("p", { class: "faint" }, `${method.n_bits} bits, ${method.milliseconds.toFixed(1)} ms`);
-  const cards = method.hits.map((hit) => card(hit, state, { tab: "methods", mark: truth ? hit.labels.some((one) => truth.has(one)) : null }));
+  const isRight = (hit) => (truth ? hit.labels.some((one) => truth.has(one)) : null);
+  const cards = method.hits.map((hit) => card(hit, state, { tab: "methods", mark: isRight(hit) }));
   return make(
     "section", { class: "method card", "aria-label": method.name, "data-method": method.name },
     make("header", {}, make("h3", {}, method.name), facts), score, known ? bar : null, strip(method.bits),

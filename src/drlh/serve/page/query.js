@@ -7,7 +7,7 @@ import { skeletons } from "./states.js";
 
 const SAMPLES = 12;
 
-export function take(file) {
+function take(file) {
   const { tab } = read();
   go({ tab: tab === "map" ? "search" : tab, item: null, upload: keepUpload(file) });
 }

@@ -1,12 +1,16 @@
 // The search tab: the query, its walk, and the items nearest to it.
-import { go, toItem } from "./address.js";
+import { go, link } from "./address.js";
 import { Failure, search, uploadOf, walk } from "./api.js";
 import { Asked } from "./asked.js";
+import { card } from "./card.js";
 import { cube } from "./cube.js";
-import { labelText, picture, strip } from "./codes.js";
+import { labelText } from "./codes.js";
 import { announce, count, make } from "./element.js";
 import { empty, failed, remark, skeletons } from "./states.js";
 import { Walk } from "./walk.js";
+
+const NO_PICTURES =
+  "No pictures here: each pattern is drawn from the item's code. Give drlh serve the pictures with --data to see them.";
 
 export class Search {
   #running = { walk: null, hits: null };
@@ -113,16 +117,18 @@ export class Search {
     const found = `${count(hits.length, "item")} found${state.label ? ` of class “${state.label}”` : ""}`;
     const nearest = hits.length ? ` The nearest is ${labelText(hits[0])} at distance ${hits[0].distance}.` : "";
     announce(`${found}.${nearest}`);
-    this.summary.textContent = hits.length ? `${found} in ${took}. A mark below a bit says that it differs from the query's.` : "";
+    const reading = "A mark below a bit says that it differs from the query's.";
+    this.summary.textContent = hits.length ? `${found} in ${took}. ${reading}` : "";
     this.grid.replaceChildren(...hits.map((hit) => card(hit, state)));
     if (!hits.length) this.grid.append(this.#noHits(state));
-    else if (hits.every((hit) => !hit.thumbnail)) this.grid.prepend(remark("No pictures here: each pattern is drawn from the item's code. Give drlh serve the pictures with --data to see them."));
+    else if (hits.every((hit) => !hit.thumbnail)) this.grid.prepend(remark(NO_PICTURES));
   }
 
   #noHits(state) {
     if (this.isEmpty) return nothingIndexed();
-    const all = make("a", { href: toAnyClass() }, "search all classes");
-    return empty("Nothing found", state.label ? `No item of class “${state.label}” lies near this code; ` : "The index gave no item for this code.", state.label ? all : null);
+    if (!state.label) return empty("Nothing found", "The index gave no item for this code.");
+    const all = make("a", { href: link({ label: "" }) }, "Search all classes");
+    return empty("Nothing found", `The index has no item of class “${state.label}”. `, all, ".");
   }
 
   #fail(error, state) {
@@ -151,36 +157,22 @@ export class Search {
   }
 }
 
-const toAnyClass = () => {
-  const parts = new URLSearchParams(location.hash.slice(1));
-  parts.delete("label");
-  return `#${parts}`;
-};
-
-export function card(hit, state, { tab = "search", mark = null } = {}) {
-  const own = String(hit.id) === state.item;
-  const bits = hit.differs.length === 1 ? "1 bit differs" : `${hit.differs.length} bits differ`;
-  const said = `${labelText(hit)}, distance ${hit.distance}${own ? ", the query itself" : ""}. Search from it`;
-  const caption = make("span", { class: "caption" }, make("strong", {}, labelText(hit)), make("span", { class: "distance", title: bits }, String(hit.distance)));
-  const sign = mark === null ? null : make("span", { class: mark ? "sign good" : "sign bad" }, mark ? "✓" : "✕");
-  const kind = mark === null ? "hit" : mark ? "hit good" : "hit bad";
-  return make(
-    "a", { class: own ? `${kind} own` : kind, href: toItem(hit.id, tab), "aria-label": said, title: hit.name || null, "data-id": hit.id },
-    picture(hit), sign, own ? make("span", { class: "badge" }, "query") : null, caption, strip(hit.bits, hit.differs),
-  );
-}
-
 function invitation() {
   const state = empty(
     "Where does your image lie on the cube?",
-    "A code is a vertex. For each image an agent walks from vertex to vertex, one bit at a time, until no flip is worth more than stopping. Images that end near each other are alike.",
+    "A code is a vertex. For each image an agent walks from vertex to vertex, one bit at a time, until no flip is " +
+      "worth more than stopping. Images that end near each other are alike.",
   );
   state.querySelector(".face").replaceWith(cube());
   return state;
 }
 
-const gone = () =>
-  empty("That picture is not here any more", "Pictures you drop stay in this tab and leave with a reload. Drop it again, or start from an item.");
+function gone() {
+  const text = "Pictures you drop stay in this tab and leave with a reload. Drop it again, or start from an item.";
+  return empty("That picture is not here any more", text);
+}
 
-const nothingIndexed = () =>
-  empty("The index is empty", "Add items with ", make("code", {}, "drlh index"), " or ", make("code", {}, "POST /items"), ", then search here.");
+function nothingIndexed() {
+  const ways = [make("code", {}, "drlh index"), " or ", make("code", {}, "POST /items")];
+  return empty("The index is empty", "Add items with ", ...ways, ", then search here.");
+}

@@ -25,7 +25,8 @@ export function failed(error, again = null) {
   if (button && error.wait) holdBack(button, error.wait);
   const hint = HINTS[status] && make("p", { class: "faint" }, HINTS[status]);
   const said = status === 0 ? null : make("p", {}, asSentence(error.message)); // the title says it all
-  return make("div", { class: "state failed", role: "alert", "data-status": status }, face("!"), make("h3", {}, title(status)), said, hint, button);
+  const heading = [face("!"), make("h3", {}, title(status))];
+  return make("div", { class: "state failed", role: "alert", "data-status": status }, ...heading, said, hint, button);
 }
 
 const asSentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;

@@ -19,7 +19,8 @@ export function tell(walk) {
 function values(actions, q) {
   const known = (q ?? []).slice(0, -1).flatMap((value, action) => (value === null ? [] : [[value, action]]));
   const [best, action] = known.reduce((one, other) => (other[0] > one[0] ? other : one), [-Infinity, null]);
-  return { best: action === null ? null : best, bestBits: action === null ? [] : actions[action], stop: q?.at(-1) ?? null };
+  const stop = q?.at(-1) ?? null;
+  return action === null ? { best: null, bestBits: [], stop } : { best, bestBits: actions[action], stop };
 }
 
 function sentence(walk, entry, before, number, next) {
@@ -48,11 +49,11 @@ function where(walk, entry) {
 
 function ahead(entry, next) {
   if (entry.best === null) return "";
-  const bits = next.length ? next : entry.bestBits;
-  return `Next, flipping ${bits.map((one) => `bit ${one}`).join(" and ")} is worth ${signed(entry.best)}, stopping ${signed(entry.stop)}.`;
+  const bits = (next.length ? next : entry.bestBits).map((one) => `bit ${one}`).join(" and ");
+  return `Next, flipping ${bits} is worth ${signed(entry.best)}, stopping ${signed(entry.stop)}.`;
 }
 
-export function signed(value) {
+function signed(value) {
   if (value === null) return "unknown";
   if (value === 0) return "0";
   const size = Math.abs(value);

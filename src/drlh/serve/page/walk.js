@@ -1,6 +1,6 @@
 // The walk of one query: a grid of bits that changes step by step, and what the agent knew at each step.
 import { Chart } from "./chart.js";
-import { strip } from "./codes.js";
+import { bitGrid, strip } from "./codes.js";
 import { announce, draw, make } from "./element.js";
 import { colourName, marker } from "./palette.js";
 import { remark, skeletons } from "./states.js";
@@ -41,7 +41,8 @@ export class Walk {
     const grid = make("div", { class: "bits" }, ...skeletons(32, "bit"));
     const charts = make("div", { class: "charts" }, ...skeletons(2, "chart"));
     this.element.setAttribute("aria-busy", "true");
-    this.element.replaceChildren(heading("Its walk across the cube"), make("div", { class: "walk-body" }, grid, charts));
+    const body = make("div", { class: "walk-body" }, grid, charts);
+    this.element.replaceChildren(heading("Its walk across the cube"), body);
   }
 
   // A model that does not walk, or an item whose features cannot be had: its code, and why there is no more.
@@ -91,7 +92,8 @@ export class Walk {
     this.said = make("p", { class: "said" });
     this.target = make("div", { class: "target" });
     const left = make("div", { class: "code-side" }, grid, this.said, this.target);
-    const right = make("div", { class: "charts" }, this.distances.element, this.#legend(), this.worth.element, worthLegend());
+    const charts = [this.distances.element, this.#legend(), this.worth.element, worthLegend()];
+    const right = make("div", { class: "charts" }, ...charts);
     const title = heading("Its walk across the cube", `${bits} bits, ${flips} ${flips === 1 ? "flip" : "flips"}`);
     this.element.replaceChildren(title, this.#controls(), make("div", { class: "walk-body" }, left, right));
     this.distances.element.hidden = classes.length === 0;
@@ -132,8 +134,10 @@ export class Walk {
     });
     this.counter = make("output", { class: "counter" });
     const speeds = [["0.5", "½×"], ["1", "1×"], ["2", "2×"], ["4", "4×"]];
-    const options = speeds.map(([value, text]) => make("option", { value, selected: value === (this.speed ?? "1") }, text));
-    this.pace = make("select", { "aria-label": "Speed", onchange: () => { this.speed = this.pace.value; } }, ...options);
+    const options = speeds.map(([value, text]) => make("option", { value }, text));
+    this.pace = make("select", { "aria-label": "Speed" }, ...options);
+    this.pace.value = this.speed ?? "1";
+    this.pace.addEventListener("change", () => { this.speed = this.pace.value; }); // for the next walk, too
     return make(
       "div", { class: "controls", role: "group", "aria-label": "Play the walk" },
       button("first", "First step", () => this.#choose(0)),
@@ -225,7 +229,7 @@ export class Walk {
     if (!codeword) return;
     const differs = [...codeword].flatMap((bit, place) => (bit === entry.bits[place] ? [] : [place]));
     const name = this.#walk.classes[entry.nearest];
-    const text = differs.length ? `Codeword of “${name}”: ${differs.length} differ` : `Codeword of “${name}”: the same`;
+    const text = `Codeword of “${name}”: ${differs.length ? `${differs.length} differ` : "the same"}`;
     this.target.replaceChildren(make("span", { class: "faint" }, text), strip(codeword, differs));
   }
 }
@@ -237,14 +241,4 @@ const icon = (name) => draw("svg", { viewBox: "0 0 24 24", "aria-hidden": "true"
 function worthLegend() {
   const key = (kind, text) => make("li", { class: kind }, make("i"), text);
   return make("ul", { class: "legend keys" }, key("flip-key", "best flip"), key("stop-key", "stop"));
-}
-
-// [grid, cells]; short codes get few columns, so that bits stay large.
-function bitGrid(bits) {
-  const columns = bits.length % 8 && bits.length < 16 ? Math.ceil(bits.length / 2) : bits.length > 96 ? 16 : 8;
-  const cells = [...bits].map((bit, place) =>
-    make("span", { class: bit === "1" ? "bit one" : "bit", title: `bit ${place}` }, bit));
-  const grid = make("div", { class: columns > 8 ? "bits dense" : "bits", role: "img", "aria-label": `A code of ${bits.length} bits` }, ...cells);
-  grid.style.setProperty("--columns", columns);
-  return [grid, cells];
 }
