@@ -1,8 +1,11 @@
 """Progress where stderr is a file."""
 
+import sys
+from pathlib import Path
+
 import pytest
 
-from drlh.console import ProgressBar
+from drlh.console import ProgressBar, own_words
 
 
 @pytest.fixture(autouse=True)
@@ -22,3 +25,16 @@ def test_a_caller_that_knows_the_time_left_says_it_alone(capsys: pytest.CaptureF
     with ProgressBar(time_left=False) as bar:
         bar(1, 4, "cells, about 3 min left: itq 16 bits")
     assert capsys.readouterr().err == "cells, about 3 min left: itq 16 bits: 1 of 4\n"
+
+
+def test_commands_to_copy_begin_as_this_program_was_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    installed = tmp_path / "drlh"
+    installed.touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for program, words in (
+        (str(installed), ["drlh"]),
+        (".venv/bin/drlh", [".venv/bin/drlh"]),
+        ("/x/drlh/__main__.py", [sys.executable, "-m", "drlh"]),
+    ):
+        monkeypatch.setattr(sys, "argv", [program])
+        assert own_words() == words

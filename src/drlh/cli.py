@@ -6,6 +6,7 @@ and exit code 2.
 
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from drlh.console import ProgressBar, print_json, print_table, say
+from drlh.console import ProgressBar, own_words, print_json, print_table, say
 from drlh.errors import UserError
 from drlh.experiment_verbs import paper, report
 from drlh.files import is_writer
@@ -134,6 +135,8 @@ def demo(
         title="scikit-learn digits: tie-aware mAP, 500 queries, 1,297 images searched",
     )
     print(f"\nThe page with pictures: {result['page']}")
+    serving = [*own_words(), "serve", result["model"], result["index"], "--compare", result["compare"]]
+    print(f"To search with your own pictures and watch them walk: {shlex.join(serving)}")
 
 
 @app.command()

@@ -76,7 +76,7 @@ class Engine(ABC):
 
     @abstractmethod
     def sample(self, n: int) -> Ids:
-        """At most n ids from all over the collection, ascending, the same whenever asked; all where there are no more."""
+        """At most n ids from all over the collection, ascending; all where there are no more."""
 
     @abstractmethod
     def highest_id(self) -> int:

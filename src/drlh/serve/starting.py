@@ -33,7 +33,7 @@ def start(
         model=model,
         index=index,
         data=data,
-        compare=tuple(_pair(text) for text in compare),
+        compare=tuple(pair_of(text) for text in compare),
         pictures=pictures,
         token=read_token(token_file),
         host=host,
@@ -68,7 +68,8 @@ def read_token(path: Path | None) -> str | None:
     return token
 
 
-def _pair(text: str) -> tuple[Path, str]:
+def pair_of(text: str) -> tuple[Path, str]:
+    """A model and its index, as --compare names them."""
     model, equals, index = text.partition("=")
     if not model or not equals or not index:
         raise UserError(f"--compare takes MODEL=INDEX: got {text!r}")
