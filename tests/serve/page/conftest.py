@@ -1,6 +1,5 @@
 """A real `drlh serve` on a small collection, and a real Chromium that looks at its page."""
 
-import io
 import os
 import re
 import shutil
@@ -16,46 +15,43 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
-from sklearn.datasets import load_digits
+from tests.serve.conftest import N_BITS, Made, picture_of
 
-from drlh.data import load, subset
-from drlh.features import make_extractor, with_features
 from drlh.index.in_process import Index
-from drlh.index.loading import load_items, notes_of
-from drlh.stages import encode_data, fit_model
+from drlh.index.loading import load_items
+from drlh.stages import encode_data
 
-N_ITEMS, N_BITS = 240, 16
+MAP_PATIENCE = 300_000  # milliseconds: the map is made at the lowest priority, and a busy machine lets it wait
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# A quick agent: what it learns is not looked at, only how it is shown.
-QUICK = {"drlh": {"n_epochs": 12, "n_branches": 1, "hidden": 64}, "itq": {}}
 
 
 @dataclass(frozen=True)
 class Files:
-    """Models and indexes on disk."""
+    """What can be served: a model and its index for each method, an index without pictures and an empty one."""
 
+    made: Made
     directory: Path
 
-    def model(self, name: str) -> str:
-        return str(self.directory / f"{name}.model")
-
-    def index(self, name: str) -> str:
-        return str(self.directory / f"{name}-index")
+    def of(self, method: str, index: str | None = None) -> tuple[str, str]:
+        """The first two words for `drlh serve`."""
+        found = self.directory / f"{index}-index" if index else self.made.index(method)
+        return str(self.made.model(method)), str(found)
 
 
 @pytest.fixture(scope="session")
-def files(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Files:
-    """Made only where there is a browser to look at them."""
-    directory = tmp_path_factory.mktemp("served")
-    digits = subset(with_features(load("digits"), make_extractor("gray8")), np.arange(N_ITEMS))
-    for method, parameters in QUICK.items():
-        fit_model(digits, method, N_BITS, directory / f"{method}.model", parameters=parameters)
-        codes, _ = encode_data(directory / f"{method}.model", digits, directory / f"{method}-codes.npz")
-        load_items(Index.create(directory / f"{method}-index", N_BITS, notes=notes_of(codes)), codes)
+def made_for_browser(chromium: str, request: pytest.FixtureRequest) -> Made:
+    """Asked for only where there is a browser: to fit models for tests that are skipped is a waste."""
+    made: Made = request.getfixturevalue("made")
+    return made
+
+
+@pytest.fixture(scope="session")
+def files(made_for_browser: Made, tmp_path_factory: pytest.TempPathFactory) -> Files:
+    made, directory = made_for_browser, tmp_path_factory.mktemp("served")
+    codes, _ = encode_data(made.model("itq"), made.dataset, directory / "codes.npz")
     load_items(Index.create(directory / "bare-index", N_BITS), codes)  # it does not say where the pictures are
     Index.create(directory / "empty-index", N_BITS)
-    return Files(directory)
+    return Files(made, directory)
 
 
 @contextmanager
@@ -83,8 +79,7 @@ def address_in(log: Path, process: "subprocess.Popen[bytes]") -> str:
 @pytest.fixture(scope="session")
 def server(files: Files) -> Iterator[str]:
     """DRLH with pictures, and ITQ beside it."""
-    compare = f"{files.model('itq')}={files.index('itq')}"
-    words = (files.model("drlh"), files.index("drlh"), "--compare", compare, "--port", "0")
+    words = (*files.of("drlh"), "--compare", "=".join(files.of("itq")), "--port", "0")
     with serving(files.directory / "server.log", *words) as address:
         yield address
 
@@ -92,7 +87,7 @@ def server(files: Files) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def bare_server(files: Files) -> Iterator[str]:
     """A method that does not walk, alone, and items without pictures."""
-    words = (files.model("itq"), files.index("bare"), "--max-megabytes", "0.2", "--port", "0")
+    words = (*files.of("itq", "bare"), "--max-megabytes", "0.2", "--port", "0")
     with serving(files.directory / "bare.log", *words) as address:
         yield address
 
@@ -181,10 +176,8 @@ def keep(pytestconfig: pytest.Config) -> Callable[[Any, str], None]:
 
 
 @pytest.fixture(scope="session")
-def drawn_three() -> dict[str, Any]:
+def drawn_three(files: Files) -> dict[str, Any]:
     """A picture as an upload: a 3 that is not in the collection."""
-    digits = load_digits()
-    place = next(row for row in range(N_ITEMS, len(digits.target)) if digits.target[row] == 3)
-    buffer = io.BytesIO()
-    Image.fromarray((digits.images[place] * 15.9).astype(np.uint8)).save(buffer, "PNG")
-    return {"name": "three.png", "mimeType": "image/png", "buffer": buffer.getvalue()}
+    others = files.made.others
+    row = int(np.flatnonzero(others.labels == 3)[0])
+    return {"name": "three.png", "mimeType": "image/png", "buffer": picture_of(others, row)}

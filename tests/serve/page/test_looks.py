@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.serve.page.conftest import N_ITEMS, Visits
+from tests.serve.conftest import N_ITEMS
+from tests.serve.page.conftest import MAP_PATIENCE, Visits
 
 Keep = Callable[[Any, str], None]
 
@@ -83,7 +84,7 @@ def test_dark_follows_the_system_and_the_toggle_is_remembered(visit: Visits, kee
     keep(page, "search-dark")
     for tab, ready in (("map", "canvas"), ("methods", ".score")):
         page.click(f"#tab-{tab}")
-        page.wait_for_selector(ready, timeout=120_000)
+        page.wait_for_selector(ready, timeout=MAP_PATIENCE)
         page.wait_for_timeout(200)
         keep(page, f"{tab}-dark")
     page.click("#theme")
@@ -98,7 +99,7 @@ def test_a_phone_scrolls_only_downwards_and_fingers_hit(visit: Visits, drawn_thr
     page.set_input_files("#file", drawn_three)
     for tab, ready in (("search", "a.hit"), ("map", "canvas"), ("methods", ".score")):
         page.tap(f"#tab-{tab}")
-        page.wait_for_selector(ready, timeout=120_000)
+        page.wait_for_selector(ready, timeout=MAP_PATIENCE)
         if tab == "search":
             page.wait_for_selector(".walk .said")
         page.wait_for_timeout(200)
@@ -113,7 +114,7 @@ def test_a_phone_scrolls_only_downwards_and_fingers_hit(visit: Visits, drawn_thr
 
 def test_a_finger_looks_first_and_searches_second(visit: Visits) -> None:
     page = visit("tab=map", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
-    page.wait_for_selector("canvas", timeout=120_000)
+    page.wait_for_selector("canvas", timeout=MAP_PATIENCE)
     point = page.evaluate("fetch('map').then((answer) => answer.json())")["points"][9]
     page.locator("canvas").scroll_into_view_if_needed()
     box = page.locator("canvas").bounding_box()
@@ -128,7 +129,7 @@ def test_a_finger_looks_first_and_searches_second(visit: Visits) -> None:
 
 def test_two_fingers_zoom_the_map(visit: Visits) -> None:
     page = visit("tab=map", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
-    page.wait_for_selector("canvas", timeout=120_000)
+    page.wait_for_selector("canvas", timeout=MAP_PATIENCE)
     box = page.locator("canvas").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     hands = page.context.new_cdp_session(page)

@@ -4,14 +4,15 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tests.serve.page.conftest import N_ITEMS, Visits
+from tests.serve.conftest import N_ITEMS
+from tests.serve.page.conftest import MAP_PATIENCE, Visits
 
 Keep = Callable[[Any, str], None]
 
 
 def open_map(visit: Visits, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
     page = visit("tab=map", **options)
-    page.wait_for_selector("canvas", timeout=120_000)
+    page.wait_for_selector("canvas", timeout=MAP_PATIENCE)
     points = page.evaluate("fetch('map').then((answer) => answer.json())")["points"]
     assert len(points) == N_ITEMS
     return page, points

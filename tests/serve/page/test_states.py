@@ -74,6 +74,7 @@ def test_a_method_without_a_walk_shows_its_code_and_why(visit: Visits, bare_serv
     assert page.locator("a.hit").count() == 20
     assert page.locator("a.hit .identicon").count() == 20  # no pictures: patterns of codes
     assert "--data" in page.text_content(".hits .remark")
+    page.wait_for_function("() => document.querySelectorAll('#samples svg.identicon').length === 12")
     keep(page, "no-walk-no-pictures-light")
 
 
@@ -81,7 +82,7 @@ def test_an_empty_index_and_a_server_that_goes_and_comes_back(
     visit: Visits, files: Files, tmp_path: Path, keep: Keep
 ) -> None:
     visit.tolerate("ERR_", "409")
-    with serving(tmp_path / "empty.log", files.model("itq"), files.index("empty"), "--port", "0") as home:
+    with serving(tmp_path / "empty.log", *files.of("itq", "empty"), "--port", "0") as home:
         page = visit(home=home)
         page.wait_for_selector(".state code")
         assert "The index is empty" in page.text_content("#panel-search")
@@ -93,7 +94,7 @@ def test_an_empty_index_and_a_server_that_goes_and_comes_back(
     assert "does not answer" in page.text_content("#banner")
     keep(page, "unreachable-light")
     port = home.rstrip("/").rsplit(":", 1)[1]
-    with serving(tmp_path / "again.log", files.model("itq"), files.index("itq"), "--port", port):
+    with serving(tmp_path / "again.log", *files.of("itq"), "--port", port):
         page.wait_for_selector("#samples a")  # it came back without a click
         page.wait_for_function("() => !document.querySelector('#banner').textContent")
         page.click("#tab-search")

@@ -1,5 +1,5 @@
 // Codes as pictures: a strip of bits, a grid of them, and a pattern for items that have no photo.
-import { local } from "./api.js";
+import { ask, local } from "./api.js";
 import { draw, make } from "./element.js";
 
 const UNSAID = { "aria-hidden": "true" };
@@ -55,15 +55,22 @@ function identicon(bits) {
 
 // An item's photo, or its code where there is none or it cannot be shown.
 export function picture(item, text = "") {
-  const instead = () => (item.bits ? identicon(item.bits) : make("span", { class: "identicon blank" }, text || "?"));
   const frame = make("span", { class: "picture" });
-  if (!item.thumbnail) frame.append(instead());
+  if (!item.thumbnail) frame.append(pattern(item));
   else {
     const image = make("img", { src: local(item.thumbnail), alt: text, loading: "lazy", decoding: "async" });
-    image.addEventListener("error", () => image.replaceWith(instead()));
+    image.addEventListener("error", () => image.replaceWith(pattern(item)));
     frame.append(image);
   }
   return frame;
+}
+
+// Not every list of items brings their codes: what is missing is asked for.
+function pattern({ id, bits }) {
+  if (bits) return identicon(bits);
+  const blank = make("span", { class: "identicon" });
+  ask(`items/${id}`).then((item) => blank.replaceWith(identicon(item.bits)), () => {});
+  return blank;
 }
 
 export const labelText = (item) => item.labels?.join(", ") || item.label || item.name || `item ${item.id}`;
