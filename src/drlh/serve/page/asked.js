@@ -22,6 +22,7 @@ export class Asked {
     }
     const { file, address } = uploadOf(state.upload);
     const image = make("img", { src: address, alt: "Your picture" });
+    image.addEventListener("load", () => image.classList.toggle("tiny", image.naturalWidth < 64));
     image.addEventListener("error", () => image.replaceWith(make("span", { class: "identicon blank" }, "?")));
     this.#fill(make("span", { class: "picture" }, image), "Your picture", file.name || "pasted");
   }
