@@ -15,11 +15,14 @@ import pytest
 from PIL import Image
 from starlette.types import ASGIApp
 
+from drlh.codes_file import CodeSet
 from drlh.data import DataSet, load, subset
 from drlh.features import make_extractor, with_features
+from drlh.files import write_npz
 from drlh.index.in_process import Index
 from drlh.index.loading import load_items, notes_of
 from drlh.serve.app import create_app
+from drlh.serve.map import kept_at, key_of
 from drlh.serve.options import Limits, Options
 from drlh.serve.run import listen, server_of
 from drlh.serve.service import Service
@@ -54,11 +57,20 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         fit_model(dataset, method, N_BITS, made.model(method), parameters=parameters)
         codes, _ = encode_data(made.model(method), dataset, directory / "codes.npz")
         load_items(Index.create(made.index(method), N_BITS, notes=notes_of(codes)), codes)
+        keep_map(made.index(method), codes)
     unknown = replace(dataset, extractor=None, images=None)
     fit_model(unknown, "drlh", N_BITS, made.model("unknown"), parameters=QUICK["drlh"])
     codes, _ = encode_data(made.model("unknown"), unknown, directory / "codes.npz")
     load_items(Index.create(made.index("unknown"), N_BITS, notes=notes_of(codes)), codes)
+    keep_map(made.index("unknown"), codes)
     return made
+
+
+def keep_map(index: Path, codes: CodeSet) -> None:
+    """A map beside the index, so that not every service makes one."""
+    ids = np.arange(len(codes))
+    places = np.random.default_rng(0).random((len(codes), 2), np.float32)
+    write_npz(kept_at(index), {"key": np.array(key_of(ids, codes.packed)), "places": places})
 
 
 Serve = Callable[..., Service]
@@ -73,6 +85,7 @@ def serve(made: Made, tmp_path: Path) -> Iterator[Serve]:
             index = tmp_path / f"{method}-index"
             if not index.exists():
                 shutil.copytree(made.index(method), index)
+                shutil.copy(kept_at(made.index(method)), kept_at(index))
             given = {"model": made.model(method), "index": str(index), "token": TOKEN} | options
             service = Service(Options(**given, limits=limits or Limits()))
             stack.callback(service.close)

@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.serve.conftest import Client, Made, Serve, running
 
 from drlh.serve.app import create_app
+from drlh.serve.map import kept_at
 from drlh.serve.tsne import place_codes
 
 
@@ -63,6 +64,8 @@ def wait_for_map(client: httpx.Client) -> dict[str, Any]:
 
 
 def test_a_map_is_made_in_the_background_and_kept_beside_the_index(client: Client, serve: Serve) -> None:
+    service = serve()
+    kept_at(Path(service.options.index)).unlink()
     first = client()
     found = wait_for_map(first)
     assert (len(found["points"]), found["n_items"], found["progress"]) == (240, 240, 1.0)
@@ -87,6 +90,7 @@ def test_alike_codes_lie_together_on_the_map() -> None:
     distances = np.linalg.norm(places[:, None] - places[None], axis=2)
     np.fill_diagonal(distances, np.inf)
     assert (distances.argmin(axis=1) % 3 == np.arange(90) % 3).all()
+    assert (places.min(), places.max()) == (0, 1)
     assert place_codes(codes[:2].astype(np.uint8)).shape == (2, 2)
 
 

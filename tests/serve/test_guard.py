@@ -38,8 +38,9 @@ def test_an_address_that_asks_too_often_has_to_wait_and_others_do_not(client: Cl
     assert "wait" in refused.json()["error"]
     assert asked.get("/healthz", headers=other).status_code == 200
     assert {asked.get("/healthz").status_code for _ in range(30)} == {200}  # this machine's own
-    time.sleep(1.1)
-    assert asked.get("/healthz", headers=one).status_code == 200
+    until = time.monotonic() + 3
+    while asked.get("/healthz", headers=one).status_code == 429:  # who keeps on asking still gets the share allowed
+        assert time.monotonic() < until
 
 
 def test_every_answer_carries_the_headers_that_keep_browsers_safe(reading: httpx.Client) -> None:

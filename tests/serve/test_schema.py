@@ -20,6 +20,7 @@ from schemathesis.checks import (
 from tests.serve.conftest import TOKEN, Made, bearer, png, running
 
 from drlh.serve.app import create_app
+from drlh.serve.map import kept_at
 from drlh.serve.options import Limits, Options
 from drlh.serve.service import Service
 from drlh.serve.uploads import FORMATS
@@ -46,6 +47,7 @@ RULES: dict[str, Any] = {
 def api(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     directory = tmp_path_factory.mktemp("schema")
     shutil.copytree(made.index(), directory / "index")
+    shutil.copy(kept_at(made.index()), kept_at(directory / "index"))
     index, kept = str(directory / "index"), directory / "kept"
     options = Options(made.model(), index, token=TOKEN, pictures=kept, limits=Limits(body_seconds=2))
     with running(create_app(Service(options))) as client:

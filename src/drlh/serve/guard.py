@@ -104,7 +104,7 @@ class Guard:
         now, most = time.monotonic(), max(1.0, rate * _BURST)
         tokens, then = self._buckets.pop(address, (most, now))
         tokens = min(most, tokens + (now - then) * rate)
-        self._buckets[address] = (max(0.0, tokens - 1), now)
+        self._buckets[address] = (tokens - 1 if tokens >= 1 else tokens, now)
         if len(self._buckets) > _REMEMBERED:
             self._buckets.popitem(last=False)
         if tokens < 1:
@@ -114,9 +114,9 @@ class Guard:
 
 def _allowed_hosts(options: Options) -> frozenset[str] | None:
     """None lets every name in: a service bound to a network is asked for by names we do not know."""
-    if options.host in LOOPBACK:
-        return frozenset((*LOOPBACK, *(name.lower() for name in options.allowed_hosts)))
-    return frozenset((*LOOPBACK, *(name.lower() for name in options.allowed_hosts))) if options.allowed_hosts else None
+    if options.host not in LOOPBACK and not options.allowed_hosts:
+        return None
+    return frozenset((*LOOPBACK, *(name.lower() for name in options.allowed_hosts)))
 
 
 @lru_cache(_REMEMBERED)

@@ -29,7 +29,7 @@ _MOST = 2000  # points
 class CollectionMap:
     def __init__(self, collection: Collection, index: str, address: Address) -> None:
         self._collection, self._address = collection, address
-        self._cache = Path(f"{Path(index).resolve()}.map.npz") if Path(index).is_dir() else None
+        self._cache = kept_at(Path(index)) if Path(index).is_dir() else None
         self.progress = 0.0
         self.changed: set[int] = set()  # ids written since the sample was taken
         self._failed: str | None = None
@@ -77,7 +77,7 @@ class CollectionMap:
     async def _make(self) -> None:
         try:
             ids, packed, _ = await self.sample()
-            key = digest("map-1", ids, packed)
+            key = key_of(ids, packed)
             places = self._cached(key)
             if places is None:
                 places = await self._place(unpack(packed, self._collection.n_bits))
@@ -128,6 +128,16 @@ class CollectionMap:
                 self.progress = min(0.99, int(words[2].rstrip(":")) / STEPS)
         if await process.wait():
             raise UserError("the map could not be made")
+
+
+def kept_at(index: Path) -> Path:
+    """Beside the index, which holds nothing but its own files."""
+    return Path(f"{index.resolve()}.map.npz")
+
+
+def key_of(ids: NDArray[np.int64], packed: Packed) -> str:
+    """What a map was made from."""
+    return digest("map-1", ids, packed)
 
 
 def _look(engine: Engine) -> tuple[NDArray[np.int64], Packed, list[Detail]]:
