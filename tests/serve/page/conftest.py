@@ -22,6 +22,11 @@ from drlh.index.loading import load_items, notes_of
 from drlh.stages import encode_data, fit_model
 
 MAP_PATIENCE = 300_000  # milliseconds: the map is made at the lowest priority, and a busy machine lets it wait
+# The points of the map where the page puts them.
+PLACES = """async () => {
+  const [{ loosen }, answer] = await Promise.all([import("./page/loosen.js"), fetch("map")]);
+  return loosen((await answer.json()).points);
+}"""
 # People look at the pictures of these tests, so the agent has learnt more than those of other tests.
 LEARNT = {"drlh": {"n_epochs": 40, "n_branches": 2, "hidden": 128}, "itq": {}}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

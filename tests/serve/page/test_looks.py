@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.serve.conftest import N_ITEMS
-from tests.serve.page.conftest import MAP_PATIENCE, Visits
+from tests.serve.page.conftest import MAP_PATIENCE, PLACES, Visits
 
 Keep = Callable[[Any, str], None]
 
@@ -115,7 +115,7 @@ def test_a_phone_scrolls_only_downwards_and_fingers_hit(visit: Visits, drawn_thr
 def test_a_finger_looks_first_and_searches_second(visit: Visits) -> None:
     page = visit("tab=map", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
     page.wait_for_selector("canvas", timeout=MAP_PATIENCE)
-    point = page.evaluate("fetch('map').then((answer) => answer.json())")["points"][9]
+    point = page.evaluate(PLACES)[9]
     page.locator("canvas").scroll_into_view_if_needed()
     box = page.locator("canvas").bounding_box()
     size = min(box["width"], box["height"]) - 32

@@ -3,10 +3,11 @@
 import math
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from tests.serve.conftest import N_ITEMS
-from tests.serve.page.conftest import MAP_PATIENCE, Visits
+from tests.serve.page.conftest import MAP_PATIENCE, PLACES, Visits
 
 Keep = Callable[[Any, str], None]
 
@@ -14,7 +15,7 @@ Keep = Callable[[Any, str], None]
 def open_map(visit: Visits, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
     page = visit("tab=map", **options)
     page.wait_for_selector("canvas", timeout=MAP_PATIENCE)
-    points = page.evaluate("fetch('map').then((answer) => answer.json())")["points"]
+    points = page.evaluate(PLACES)
     assert len(points) == N_ITEMS
     return page, points
 
@@ -29,6 +30,12 @@ def place(page: Any, point: dict[str, Any]) -> tuple[float, float]:
 
 def room_around(point: dict[str, Any], points: list[dict[str, Any]]) -> float:
     return min(math.dist((point["x"], point["y"]), (one["x"], one["y"])) for one in points if one is not point)
+
+
+def widest_gap(points: list[dict[str, Any]]) -> float:
+    across: list[float] = sorted(point["x"] for point in points)
+    _, middle = max((after - before, (after + before) / 2) for before, after in pairwise(across))
+    return middle
 
 
 def number_in(text: str) -> str:
@@ -53,13 +60,14 @@ def test_a_point_shows_its_picture_and_a_click_searches_from_it(visit: Visits, k
 def test_the_lasso_gathers_what_lies_inside_and_counts_its_classes(visit: Visits, keep: Keep) -> None:
     page, points = open_map(visit)
     page.click("text=Lasso")
-    corners = [{"x": x, "y": y} for x, y in ((-0.01, -0.01), (0.6, -0.01), (0.6, 0.6), (-0.01, 0.6))]
+    right = widest_gap(points)  # no point lies near this line, so none is doubtful
+    corners = [{"x": x, "y": y} for x, y in ((-0.02, -0.02), (right, -0.02), (right, 1.02), (-0.02, 1.02))]
     page.mouse.move(*place(page, corners[0]))
     page.mouse.down()
     for corner in (*corners[1:], corners[0]):
         page.mouse.move(*place(page, corner), steps=4)
     page.mouse.up()
-    inside = [point for point in points if point["x"] < 0.6 and point["y"] < 0.6]
+    inside = [point for point in points if point["x"] < right]
     page.wait_for_selector(".counts")
     assert page.text_content(".side h3") == f"{len(inside)} items selected"
     wanted = {label: sum(point["label"] == label for point in inside) for label in {one["label"] for one in inside}}

@@ -4,6 +4,7 @@ import { ask } from "./api.js";
 import { labelText, picture } from "./codes.js";
 import { announce, count, make } from "./element.js";
 import { Gestures } from "./gestures.js";
+import { loosen } from "./loosen.js";
 import { Plane } from "./plane.js";
 import { Side, touches } from "./side.js";
 import { empty, failed } from "./states.js";
@@ -67,7 +68,7 @@ export class Atlas {
       return;
     }
     const numbers = new Map(map.classes.map((name, number) => [name, number]));
-    const points = map.points.map((point) => ({ ...point, class: numbers.get(point.label) ?? -1 }));
+    const points = loosen(map.points.map((point) => ({ ...point, class: numbers.get(point.label) ?? -1 })));
     this.#build(map, points.length);
     this.plane.show(points);
     this.#showOnly(null);
