@@ -14,6 +14,9 @@ from PIL import Image
 
 from drlh import cli
 from drlh.files import read_npz
+from drlh.serve.options import Options
+from drlh.serve.service import Service
+from drlh.serve.starting import pair_of
 
 
 class Outcome(NamedTuple):
@@ -433,7 +436,7 @@ def test_a_mistake_is_one_sentence_with_exit_code_2(
 
 def test_every_verb_has_help_with_an_example(run: Run) -> None:
     verbs = ("demo", "methods", "features", "pretrain", "fit", "encode", "index", "search", "remove", "evaluate")
-    verbs += ("bench", "report")
+    verbs += ("bench", "report", "serve")
     for verb in [(verb,) for verb in verbs] + [("data", verb) for verb in ("list", "info", "fetch")]:
         outcome = run(*verb, "--help")
         assert outcome.code == 0
@@ -447,10 +450,27 @@ def test_the_command_is_installed_and_starts_quickly() -> None:
     assert result.stdout.startswith("drlh 0.")
 
 
-def test_the_demo_writes_a_page_with_pictures(run: Run, tmp_path: Path) -> None:
+def test_the_demo_writes_a_page_with_pictures_and_can_be_served(run: Run, tmp_path: Path) -> None:
     result = run("demo", "-o", tmp_path / "demo", "--json").json
     page = Path(result["page"]).read_text(encoding="utf-8")
     assert page.count("<img") == 110  # ten queries with ten hits each
     assert page.count('class="good"') > 70
     assert "https://" not in page
     assert all(record["map"] > 0.2 for record in result["records"])
+    offered = Options(Path(result["model"]), result["index"], compare=(pair_of(result["compare"]),))
+    service = Service(offered)
+    try:
+        drlh, itq = (station.collection for station in service.stations)
+        assert [station.model.method for station in service.stations] == ["drlh", "itq"]
+        ids = list(range(1297))
+        details = drlh._reader.describe(ids)
+        assert details == itq._reader.describe(ids)
+        assert all(detail and service.pictures.has(number, detail.name) for number, detail in zip(ids, details))
+    finally:
+        service.close()
+
+
+def test_the_demo_ends_with_a_command_that_serves_what_it_made(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = {"records": [], "page": "d/index.html", "model": "d/drlh.model", "index": "d/index", "compare": "d/i=d/x"}
+    monkeypatch.setattr("drlh.demo.run_demo", lambda out, progress: made)
+    assert run("demo").out.endswith(": drlh serve d/drlh.model d/index --compare d/i=d/x\n")

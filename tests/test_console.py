@@ -1,8 +1,11 @@
 """Progress where stderr is a file."""
 
+import sys
+from pathlib import Path
+
 import pytest
 
-from drlh.console import ProgressBar
+from drlh.console import ProgressBar, own_words
 
 
 @pytest.fixture(autouse=True)
@@ -50,3 +53,16 @@ def test_words_after_the_first_do_not_start_the_clock_anew(
         "cells, now sh: 1 of 4, 300 s left",
         "cells: 2 of 4, 200 s left",
     ]
+
+
+def test_commands_to_copy_begin_as_this_program_was_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    installed = tmp_path / "drlh"
+    installed.touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for program, words in (
+        (str(installed), ["drlh"]),
+        (".venv/bin/drlh", [".venv/bin/drlh"]),
+        ("/x/drlh/__main__.py", [sys.executable, "-m", "drlh"]),
+    ):
+        monkeypatch.setattr(sys, "argv", [program])
+        assert own_words() == words

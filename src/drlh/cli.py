@@ -6,6 +6,7 @@ and exit code 2.
 
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from drlh.console import ProgressBar, print_json, print_table, say
+from drlh.console import ProgressBar, own_words, print_json, print_table, say
 from drlh.errors import UserError
 from drlh.experiment_verbs import paper, report
 from drlh.files import is_writer
@@ -134,6 +135,8 @@ def demo(
         title="scikit-learn digits: tie-aware mAP, 500 queries, 1,297 images searched",
     )
     print(f"\nThe page with pictures: {result['page']}")
+    serving = [*own_words(), "serve", result["model"], result["index"], "--compare", result["compare"]]
+    print(f"To search with your own pictures and watch them walk: {shlex.join(serving)}")
 
 
 @app.command()
@@ -470,6 +473,45 @@ def search(
         print_table(["rank", "distance", "image", "labels"], rows, title=f"{result['photo']}  {result['code']}")
     if html is not None:
         print(f"\nThe page with pictures: {html}")
+
+
+@app.command()
+def serve(
+    model: Annotated[Path, typer.Argument(help="The model that made the codes.")],
+    index: Annotated[str, typer.Argument(help="A directory, postgresql://…, milvus://… or a Milvus file FILE.db.")],
+    data: Annotated[
+        str | None, typer.Option("--data", help="The data set or folder that was encoded, for pictures of items.")
+    ] = None,
+    compare: Annotated[
+        list[str] | None, typer.Option(help="Another model and its index, MODEL=INDEX; may be repeated.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address to listen on; the default serves this machine alone.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")] = 8000,
+    token_file: Annotated[
+        Path | None, typer.Option(help="A file with the token that changes need; or set DRLH_TOKEN.")
+    ] = None,
+    pictures: Annotated[Path | None, typer.Option(help="Keep pictures of added items in this directory.")] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A host name that requests may be for, behind a proxy; may be repeated.")
+    ] = None,
+    rate: Annotated[float, typer.Option(min=0, help="Requests a second from one address; 0 for any number.")] = 50.0,
+    max_megabytes: Annotated[float, typer.Option(min=0.001, help="The largest request.")] = 20.0,
+    max_megapixels: Annotated[float, typer.Option(min=0.001, help="The largest picture.")] = 40.0,
+    access_log: Annotated[bool, typer.Option("--access-log", help="Write a line for every request.")] = False,
+) -> None:
+    """Serve a model and its index over HTTP, with a page to search and to watch images walk.
+
+    Example: drlh serve photos.model photos-index --data photos/
+    """
+    from drlh.serve.starting import start
+
+    start(
+        model, index, data=data, compare=compare or [], host=host, port=port, token_file=token_file, pictures=pictures,
+        allow_host=allow_host or [], rate=rate, max_megabytes=max_megabytes, max_megapixels=max_megapixels,
+        access_log=access_log, tell=say,
+    )  # fmt: skip
 
 
 @app.command()

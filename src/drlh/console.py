@@ -1,9 +1,11 @@
 """What people see in a terminal: progress on stderr, tables and JSON on stdout."""
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -67,6 +69,15 @@ class ProgressBar:
             left = f", {rate:,.1f}/s" if self._time_left and rate >= 0.1 else ""
             left += f", {(total - done) / rate:,.0f} s left" if self._time_left and rate > 0 else ""
             print(f"{what}: {done:,} of {total:,}{left}", file=sys.stderr, flush=True)
+
+
+def own_words() -> list[str]:
+    """How this program was started, for commands that people copy."""
+    program = sys.argv[0]
+    if program.endswith("__main__.py"):
+        return [sys.executable, "-m", "drlh"]
+    found = shutil.which("drlh")
+    return ["drlh" if found and Path(found).absolute() == Path(program).absolute() else program]
 
 
 def print_json(value: object) -> None:

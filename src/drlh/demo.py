@@ -30,13 +30,27 @@ def run_demo(directory: Path, progress: Progress = quiet) -> dict[str, Any]:
     records = [_measure(dataset, method, directory, progress) for method in METHODS]
     split = get_protocol("split").split(dataset.labels, None, SEED, N_QUERY)
     model = directory / f"{METHODS[-1]}.model"
-    codes, _ = encode_data(model, subset(dataset, split.database), directory / "codes.npz")
-    index = Index.create(directory / "index", codes.n_bits, notes=notes_of(codes))
-    load_items(index, codes)
+    database = subset(dataset, split.database)
+    index, codes = _indexed(model, database, directory / "codes.npz", directory / "index")
+    other = directory / f"{METHODS[-2]}.model"
+    _indexed(other, database, directory / f"{other.stem}-database.npz", directory / f"{other.stem}-index")
     searches = _searches(dataset, split, model, index, codes, directory)
     page = directory / "index.html"
     write_text(page, demo_page("drlh on handwritten digits", _summary(split), records, searches))
-    return {"records": records, "page": str(page), "model": str(model), "index": str(directory / "index")}
+    return {
+        "records": records,
+        "page": str(page),
+        "model": str(model),
+        "index": str(directory / "index"),
+        "compare": f"{other}={directory / f'{other.stem}-index'}",
+    }
+
+
+def _indexed(model: Path, database: DataSet, path: Path, place: Path) -> tuple[Index, CodeSet]:
+    codes, _ = encode_data(model, database, path)
+    index = Index.create(place, codes.n_bits, notes=notes_of(codes))
+    load_items(index, codes)
+    return index, codes
 
 
 def _measure(dataset: DataSet, method: str, directory: Path, progress: Progress) -> dict[str, Any]:

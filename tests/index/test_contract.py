@@ -1,6 +1,6 @@
 """One contract for every engine: it answers as brute force does, and loading twice changes nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +110,47 @@ def test_names_and_labels_follow_their_rows(engine: Engine) -> None:
     engine.add(random_codes(1, N_BITS, 1), [5], Details(np.array(["new"]), np.array([0]), ("w",)))
     engine.remove([6])
     assert engine.describe([5, 6]) == [Detail("new", ("w",)), None]
+
+
+@pytest.mark.parametrize("codes", [random_codes, repeated_codes])
+def test_codes_come_back_by_id_after_changes_and_removals(engine: Engine, codes: Callable[..., np.ndarray]) -> None:
+    packed, ids = codes(90, N_BITS), np.random.default_rng(1).permutation(900)[:90]
+    engine.add(packed, ids)
+    engine.add(packed[:5], ids[5:10])
+    engine.remove(ids[20:30])
+    wanted = np.vstack([packed[:5], packed[:5], packed[10:]])
+    asked = np.append(ids[::-1], [5_000, 2**40, ids[0]])
+    found, there = engine.codes(asked)
+    assert there.tolist() == [*(row not in range(60, 70) for row in range(90)), False, False, True]
+    np.testing.assert_array_equal(found[there], np.vstack([wanted[::-1], wanted[:1]])[there[[*range(90), 92]]])
+    assert not found[~there].any()
+    assert engine.codes([])[0].shape == (0, packed.shape[1])
+
+
+def test_a_sample_has_different_ids_that_are_there_and_the_highest_id_is_known(engine: Engine) -> None:
+    assert engine.sample(5).tolist() == []
+    assert engine.highest_id() == -1
+    ids = 3 * np.arange(120)
+    engine.add(repeated_codes(120, N_BITS), ids)
+    engine.remove([0, 357])
+    sample = engine.sample(30)
+    assert len(set(sample.tolist())) == len(sample) == 30
+    assert engine.codes(sample)[1].all()
+    np.testing.assert_array_equal(sample, np.sort(engine.sample(30)))
+    assert engine.sample(500).tolist() == ids[1:119].tolist()
+    assert engine.highest_id() == 354
+
+
+def test_rows_of_a_class_are_told_from_others(engine: Engine) -> None:
+    ids = np.arange(10)
+    engine.add(random_codes(10, N_BITS), ids, named(ids))
+    several = np.array([[1, 1], [0, 0]], np.uint8)
+    engine.add(random_codes(2, N_BITS), [10, 11], Details(np.array(["a", "b"]), several, ("cow", "cat")))
+    engine.remove([2])
+    asked = np.array([11, 10, 4, 3, 2, 99])
+    assert engine.labelled(asked, "cat").tolist() == [False, True, True, False, False, False]
+    assert engine.labelled(asked, "cow").tolist() == [False, True, False, False, False, False]
+    assert not engine.labelled(asked, "unicorn").any()
 
 
 def items(n: int, prefix: str = "photo") -> CodeSet:

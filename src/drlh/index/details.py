@@ -55,13 +55,26 @@ class StoredDetails:
     labels: Ragged  # of class numbers
     classes: tuple[str, ...]
 
-    def __getitem__(self, row: int) -> Detail:
-        labels = tuple(self.classes[number] for number in self.labels[row].tolist())
-        return Detail(self.names[row].tobytes().decode("utf-8", "surrogateescape"), labels)
+    def describe(self, rows: NDArray[np.int64]) -> list[Detail]:
+        """Names and labels of `rows`, gathered together: files are mapped, and one look into a map takes long."""
+        names, labels = self.names.take(rows), self.labels.take(rows)
+        letters, classes = names.values.tobytes(), [self.classes[number] for number in labels.values.tolist()]
+        found, name_start, label_start = [], 0, 0
+        for name_end, label_end in zip(names.ends.tolist(), labels.ends.tolist(), strict=True):
+            name = letters[name_start:name_end].decode("utf-8", "surrogateescape")
+            found.append(Detail(name, tuple(classes[label_start:label_end])))
+            name_start, label_start = name_end, label_end
+        return found
 
     def find(self, ids: Ids) -> NDArray[np.int64]:
         """The row of each id, -1 where it is not here."""
         return find_sorted(self.ids, ids)
+
+    def labelled(self, rows: NDArray[np.int64], label: str) -> NDArray[np.bool_]:
+        """Which of `rows` carry the class `label`, one of ours."""
+        lists = self.labels.take(rows)
+        matches = np.concatenate([[0], np.cumsum(lists.values == self.classes.index(label))])
+        return np.asarray(np.diff(matches[lists.ends], prepend=0) > 0)
 
     def take(self, rows: NDArray[np.int64]) -> "StoredDetails":
         return StoredDetails(self.ids[rows], self.names.take(rows), self.labels.take(rows), self.classes)

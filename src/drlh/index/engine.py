@@ -71,6 +71,27 @@ class Engine(ABC):
         """Name and labels of each id; None for an id that is not there."""
 
     @abstractmethod
+    def codes(self, ids: ArrayLike) -> tuple[Packed, NDArray[np.bool_]]:
+        """(packed codes (n, bytes), whether each id is there (n,)); where it is not, its row is zero."""
+
+    @abstractmethod
+    def sample(self, n: int) -> Ids:
+        """At most n ids from all over the collection, ascending; all where there are no more."""
+
+    @abstractmethod
+    def highest_id(self) -> int:
+        """The highest id in use, -1 where there is none."""
+
+    def labelled(self, ids: ArrayLike, label: str) -> NDArray[np.bool_]:
+        """Which of `ids` are there and carry the class `label`."""
+        found = self.describe(ids)
+        return np.array([detail is not None and label in detail.labels for detail in found], np.bool_)
+
+    def reload(self) -> bool:
+        """Takes up what other writers have done since, and says whether that was anything; a server always has."""
+        return False
+
+    @abstractmethod
     def close(self) -> None:
         """Lets go of files and connections."""
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from drlh.codes import Packed
+from drlh.codes import Packed, bytes_per_code
 from drlh.errors import UserError
 from drlh.index import directory as disk
 from drlh.index.approximate import check_method
@@ -27,7 +27,7 @@ from drlh.index.engine import (
     no_hits,
     sorted_hits,
 )
-from drlh.index.ids import check_ids
+from drlh.index.ids import Ids, check_ids
 from drlh.index.part import Part, make_part, settle, thin
 from drlh.index.part_files import PartFiles
 from drlh.index.scan import fast_width, widen
@@ -130,6 +130,33 @@ class Index(Engine):
         found: list[Detail | None] = [None] * len(numbers)
         for part in self._parts:
             found = [old or new for old, new in zip(found, part.describe(numbers), strict=True)]
+        return found
+
+    def codes(self, ids: ArrayLike) -> tuple[Packed, NDArray[np.bool_]]:
+        numbers = check_ids(ids)
+        packed = np.zeros((len(numbers), bytes_per_code(self.n_bits)), np.uint8)
+        there = np.zeros(len(numbers), np.bool_)
+        for part in self._parts:
+            codes, here = part.codes_of(numbers)
+            packed[here] = codes[here, : packed.shape[1]]
+            there |= here
+        return packed, there
+
+    def sample(self, n: int) -> Ids:
+        every = [part.live_ids() for part in self._parts]
+        ids = np.concatenate([np.empty(0, np.int64), *every])
+        if len(ids) > n:
+            ids = np.random.default_rng(0).choice(ids, n, replace=False)
+        return np.sort(ids)
+
+    def highest_id(self) -> int:
+        return max((int(part.live_ids().max()) for part in self._parts if len(part)), default=-1)
+
+    def labelled(self, ids: ArrayLike, label: str) -> NDArray[np.bool_]:
+        numbers = check_ids(ids)
+        found = np.zeros(len(numbers), np.bool_)
+        for part in self._parts:
+            found |= part.labelled(numbers, label)
         return found
 
     def reload(self) -> bool:

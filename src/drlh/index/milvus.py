@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from drlh.codes import Packed, bytes_per_code
 from drlh.errors import UserError
 from drlh.index.details import Detail, Details
 from drlh.index.engine import Engine, Found, check_details, check_k, check_packed, check_radius, no_hits, sorted_hits
-from drlh.index.ids import check_ids
+from drlh.index.ids import Ids, check_ids
 from drlh.index.milvus_connection import (
     TIMEOUT,
     Address,
@@ -139,6 +139,37 @@ class MilvusIndex(Engine):
         rows = self._rows(numbers, ["id", "name", "labels"])
         known = {row["id"]: Detail(row["name"], tuple(row["labels"])) for row in rows}
         return [known.get(number) for number in numbers]
+
+    def codes(self, ids: ArrayLike) -> tuple[Packed, NDArray[np.bool_]]:
+        numbers = check_ids(ids).tolist()
+        known = {row["id"]: row["code"][0] for row in self._rows(numbers, ["id", "code"])}
+        there = np.array([number in known for number in numbers], np.bool_)
+        packed = np.zeros((len(numbers), bytes_per_code(self.n_bits)), np.uint8)
+        for row in np.flatnonzero(there):
+            packed[row] = np.frombuffer(known[numbers[row]], np.uint8)
+        return packed, there
+
+    def sample(self, n: int) -> Ids:
+        every = max(1, -(-len(self) // max(1, n)))
+        found: list[int] = []
+        for left in range(every):  # ids that leave the same rest; together they are all there are
+            where = f"id % {every} == {left}"
+            found += [row["id"] for row in self._ask("query", filter=where, limit=n, output_fields=["id"])]
+            if len(found) >= n:
+                break
+        return np.sort(np.array(found[:n], np.int64))
+
+    def highest_id(self) -> int:
+        if not self._ids_from(0):
+            return -1
+        low, high = 0, _LAST_ID  # there is an id from `low` on
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self._ids_from(middle) else (low, middle - 1)
+        return low
+
+    def _ids_from(self, first: int) -> bool:
+        return bool(self._ask("query", filter=f"id >= {first}", limit=1, output_fields=["id"]))
 
     def close(self) -> None:
         if self._client is not None:

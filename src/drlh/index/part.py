@@ -69,12 +69,31 @@ class Part:
         return replace(self, approximate=build_approximate(self.segment.codes, method))
 
     def describe(self, ids: Ids) -> list[Detail | None]:
+        here = self.holds(ids)
         rows = np.full(len(ids), -1) if self.details is None else self.details.find(ids)
-        found: list[Detail | None] = []
-        for number, row, here in zip(ids.tolist(), rows.tolist(), self.holds(ids), strict=True):
-            known = self.details[row] if self.details is not None and row >= 0 else Detail(str(number), ())
-            found.append(known if here else None)
-        return found
+        named = here & (rows >= 0)
+        details = iter(self.details.describe(rows[named]) if self.details is not None else ())
+        return [
+            None if not is_here else next(details) if has_name else Detail(str(number), ())
+            for number, is_here, has_name in zip(ids.tolist(), here.tolist(), named.tolist(), strict=True)
+        ]
+
+    def live_ids(self) -> Ids:
+        ids = self.segment.ids.astype(np.int64)
+        return ids[find_sorted(self.removed, ids) < 0] if len(self.removed) else ids
+
+    def codes_of(self, ids: Ids) -> tuple[Packed, NDArray[np.bool_]]:
+        codes, here = self.segment.codes_of(ids)
+        here &= find_sorted(self.removed, ids) < 0
+        return codes, here
+
+    def labelled(self, ids: Ids, label: str) -> NDArray[np.bool_]:
+        if self.details is None or label not in self.details.classes:
+            return np.zeros(len(ids), np.bool_)
+        rows = self.details.find(ids)
+        here = (rows >= 0) & (find_sorted(self.removed, ids) < 0)
+        here[here] = self.details.labelled(rows[here], label)
+        return here
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that goes into files."""

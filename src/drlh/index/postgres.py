@@ -12,11 +12,11 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from drlh.codes import Packed, unpack
+from drlh.codes import Packed, pack, unpack
 from drlh.errors import UserError
 from drlh.index.details import Detail, Details
 from drlh.index.engine import Engine, Found, check_details, check_k, check_packed, check_radius, no_hits
-from drlh.index.ids import check_ids
+from drlh.index.ids import Ids, check_ids
 from drlh.index.postgres_connection import Address, Connection, connect, opened, parse_address, retried, sql
 from drlh.index.postgres_tables import codes_table, create_tables, read_content
 
@@ -175,6 +175,24 @@ class PostgresIndex(Engine):
         rows = self._ask(lambda cursor: cursor.execute(select, [numbers]).fetchall())
         known = {number: Detail(name, tuple(labels)) for number, name, labels in rows}
         return [known.get(number) for number in numbers]
+
+    def codes(self, ids: ArrayLike) -> tuple[Packed, NDArray[np.bool_]]:
+        numbers = check_ids(ids).tolist()
+        select = self._sql("SELECT id, code::text FROM {t} WHERE id = ANY(%s)")
+        known = dict(self._ask(lambda cursor: cursor.execute(select, [numbers]).fetchall()))
+        texts = "".join(known.get(number, "0" * self.n_bits) for number in numbers)
+        bits = np.frombuffer(texts.encode(), np.uint8).reshape(len(numbers), self.n_bits) - ord("0")
+        return pack(bits), np.array([number in known for number in numbers], np.bool_)
+
+    def sample(self, n: int) -> Ids:
+        # A hash mixes the ids, and the same ones come whenever asked.
+        select = self._sql("SELECT id FROM {t} ORDER BY hashint8extended(id, 1) LIMIT {limit}", limit=n)
+        rows = self._ask(lambda cursor: cursor.execute(select).fetchall())
+        return np.sort(np.array([number for (number,) in rows], np.int64))
+
+    def highest_id(self) -> int:
+        (highest,) = self._ask(lambda cursor: cursor.execute(self._sql("SELECT max(id) FROM {t}")).fetchone())
+        return -1 if highest is None else int(highest)
 
     def close(self) -> None:
         """Lets the server count its rows anew where some were added, and disconnects."""

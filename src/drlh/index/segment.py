@@ -7,6 +7,7 @@ one row for each id. Both answer exactly, by (distance, id).
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -77,11 +78,33 @@ class Segment:
         places = np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
         return self.codes[places[order]], self.ids[order].astype(np.int64)
 
+    def codes_of(self, ids: Ids) -> tuple[Packed, NDArray[np.bool_]]:
+        """(codes (n, width), whether each id is here (n,)); zeros where it is not."""
+        order = self._by_id
+        places = find_sorted(self.ids, ids) if order is None else _find_by(order, self.ids, ids)
+        rows = places if self.ends is None else np.searchsorted(self.ends, places, side="right")
+        here = places >= 0
+        found = np.zeros((len(ids), self.codes.shape[1]), np.uint8)
+        found[here] = self.codes[rows[here]]
+        return found, here
+
+    @cached_property
+    def _by_id(self) -> NDArray[Any] | None:
+        """The places of `ids` in ascending order, made when first asked for; None for rows, which have that order."""
+        return None if self.ends is None else compact(np.argsort(self.ids, kind="stable"))
+
     def holds(self, ids: Ids) -> NDArray[np.bool_]:
         """Which of `ids` are here."""
         if self.ends is not None:
             return np.isin(ids, self.ids)
         return np.asarray(find_sorted(self.ids, ids) >= 0)
+
+
+def _find_by(order: NDArray[Any], values: NDArray[Any], ids: Ids) -> NDArray[np.int64]:
+    """The place of each of `ids` in `values`, which ascend in the order `order`; -1 where it is not there."""
+    wanted = np.minimum(ids, np.iinfo(values.dtype).max).astype(values.dtype)
+    found = order[np.minimum(np.searchsorted(values, wanted, sorter=order), len(order) - 1)].astype(np.int64)
+    return np.where(values[found] == ids, found, -1)
 
 
 def make_segment(codes: Packed, ids: Ids) -> Segment:

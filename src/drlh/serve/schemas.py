@@ -1,0 +1,166 @@
+"""What answers look like, for `openapi.json` and `/docs`."""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+
+class ErrorAnswer(BaseModel):
+    error: str = Field(description="One plain sentence.")
+
+
+class CodeAnswer(BaseModel):
+    code: str = Field(description="Hex, first byte first, as `drlh search` prints it.")
+    bits: str = Field(description="The same as 0 and 1, first bit first.")
+    n_bits: int
+
+
+class ItemShown(BaseModel):
+    id: int
+    name: str
+    labels: list[str]
+    thumbnail: str | None
+
+
+class Hit(ItemShown):
+    rank: int
+    distance: int
+    code: str
+    bits: str
+    differs: list[int] = Field(description="Bits in which hit and query differ.")
+
+
+class SearchAnswer(CodeAnswer):
+    hits: list[Hit] = Field(description="Nearest first, ties by id.")
+    more: bool = Field(description="With a radius: whether more items may lie within it than were returned.")
+    milliseconds: float
+
+
+class Step(BaseModel):
+    step: int
+    flipped: list[int] = Field(description="Bits that changed since the step before.")
+    bits: str
+    code: str
+    q: list[float | None] = Field(description="Value of each action here; null where the walk ended before asking.")
+    distances: list[int] = Field(description="Hamming distance to the codeword of each class.")
+    action: int | None = Field(description="The action taken here, null at the step limit.")
+
+
+class Nearest(BaseModel):
+    name: str = Field(alias="class")
+    distance: int
+
+
+class WalkAnswer(CodeAnswer):
+    method: str
+    classes: list[str]
+    codewords: list[str] = Field(description="The codeword of each class, as bits.")
+    actions: list[list[int]] = Field(description="Bits that each action flips; the last one flips none and stops.")
+    steps: list[Step]
+    stopped: bool = Field(description="Whether the agent stopped by itself, before the step limit.")
+    nearest: Nearest
+
+
+class ItemAnswer(ItemShown, CodeAnswer):
+    pass
+
+
+class AddedAnswer(CodeAnswer):
+    id: int
+
+
+class RemovedAnswer(BaseModel):
+    removed: int
+
+
+class SamplesAnswer(BaseModel):
+    items: list[ItemShown]
+
+
+class Point(BaseModel):
+    id: int
+    x: float
+    y: float
+    label: str | None
+    thumbnail: str | None
+
+
+class MapAnswer(BaseModel):
+    ready: bool
+    progress: float
+    points: list[Point]
+    classes: list[str]
+    n_items: int
+
+
+class Method(BaseModel):
+    name: str
+    n_bits: int
+    items: int
+    main: bool
+    walks: bool
+
+
+class MethodsAnswer(BaseModel):
+    methods: list[Method]
+
+
+class Compared(CodeAnswer):
+    name: str
+    hits: list[Hit]
+    precision: float | None = Field(description="Share of hits that share a label with the query.")
+    milliseconds: float
+
+
+class CompareAnswer(BaseModel):
+    k: int
+    label: list[str] | None
+    methods: list[Compared]
+
+
+class StatsAnswer(BaseModel):
+    method: str
+    n_bits: int
+    items: int
+    features: str | None
+    classes: list[str]
+    data: str | None
+    engine: str
+    started: str
+    uptime_seconds: float
+    requests: dict[str, int]
+    writable: bool
+    version: str
+
+
+class HealthAnswer(BaseModel):
+    ok: bool
+
+
+class ReadyAnswer(BaseModel):
+    ready: bool
+    items: int
+
+
+_WHY = {
+    400: "The host name is not one this service answers to.",
+    401: "The token is missing or wrong.",
+    403: "The service was started without a token.",
+    404: "There is no such item, or no picture of it.",
+    408: "The request took too long to arrive.",
+    409: "The model does not walk.",
+    413: "The request or the picture is too large.",
+    415: "Neither JSON nor a form with a picture of a known kind.",
+    422: "Something in the request is wrong; the sentence says what.",
+    429: "Too many requests from one address.",
+    503: "The index does not answer, or too many requests wait.",
+}
+_ALWAYS = (400, 413, 422, 429, 503)
+
+
+def answers(model: type[BaseModel], *refusals: int, status: int = 200) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of an endpoint that answers with `model` or refuses."""
+    found: dict[int | str, dict[str, Any]] = {status: {"model": model, "description": "What was asked for."}}
+    for code in sorted({*_ALWAYS, *refusals}):
+        found[code] = {"model": ErrorAnswer, "description": _WHY[code]}
+    return found

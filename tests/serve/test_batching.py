@@ -1,0 +1,76 @@
+"""Waiting requests become one batch; nobody gets the answer or the fault of another."""
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from drlh.serve.batching import Batcher
+from drlh.serve.refusals import Refusal
+
+
+def test_what_comes_while_the_thread_works_is_one_batch_in_order() -> None:
+    free, sizes = threading.Event(), []
+
+    def work(items: list[int]) -> list[int]:
+        free.wait(10)
+        return [2 * item for item in items]
+
+    async def ask() -> list[int]:
+        with ThreadPoolExecutor(1) as thread:
+            batcher = Batcher(work, thread, waiting=100, largest=8, note=sizes.append)
+            first = asyncio.create_task(batcher(0))
+            await asyncio.sleep(0)
+            others = [asyncio.create_task(batcher(number)) for number in range(1, 18)]
+            await asyncio.sleep(0.01)
+            free.set()
+            return list(await asyncio.gather(first, *others))
+
+    assert asyncio.run(ask()) == [2 * number for number in range(18)]
+    assert sizes == [1, 8, 8, 1]
+
+
+def test_a_fault_reaches_all_of_its_batch_and_none_after() -> None:
+    def work(items: list[int]) -> list[int]:
+        if -1 in items:
+            raise ValueError("no")
+        return items
+
+    async def ask() -> list[object]:
+        with ThreadPoolExecutor(1) as thread:
+            batcher = Batcher(work, thread, waiting=100)
+            bad = await asyncio.gather(*(batcher(number) for number in (5, -1, 6)), return_exceptions=True)
+            return [*bad, await batcher(7)]
+
+    found = asyncio.run(ask())
+    assert [type(one) for one in found[:3]] == [ValueError] * 3
+    assert found[3] == 7
+
+
+def test_a_full_line_is_refused_and_who_goes_away_costs_nothing() -> None:
+    free, worked = threading.Event(), []
+
+    def work(items: list[int]) -> list[int]:
+        free.wait(10)
+        worked.extend(items)
+        return items
+
+    async def ask() -> None:
+        with ThreadPoolExecutor(1) as thread:
+            batcher = Batcher(work, thread, waiting=2)
+            first = asyncio.create_task(batcher(0))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            second, third = asyncio.create_task(batcher(1)), asyncio.create_task(batcher(2))
+            await asyncio.sleep(0)
+            with pytest.raises(Refusal) as refused:
+                await batcher(3)
+            assert refused.value.status == 503
+            second.cancel()
+            await asyncio.sleep(0)
+            free.set()
+            assert [await first, await third] == [0, 2]
+
+    asyncio.run(ask())
+    assert worked == [0, 2]

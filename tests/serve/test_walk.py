@@ -1,0 +1,86 @@
+"""The walk over HTTP is the walk of the model."""
+
+import httpx
+import numpy as np
+import pytest
+from tests.serve.conftest import Client, Made, bearer, picture_of
+
+from drlh.hashers.drlh.hasher import DRLH
+from drlh.hashers.methods import load_hasher
+from drlh.serve.answers import json_response
+from drlh.serve.routes_walk import walk_of
+
+
+def test_a_walk_shows_codes_values_and_distances_step_by_step(reading: httpx.Client, made: Made) -> None:
+    answer = reading.post("/walk", files={"image": picture_of(made.others, 4)}).json()
+    hasher, _ = load_hasher(made.model())
+    assert made.others.features is not None
+    trace = hasher.walk(made.others.features[4])
+    steps = answer["steps"]
+    assert [step["bits"] for step in steps] == ["".join(map(str, code)) for code in trace.codes]
+    assert [step["distances"] for step in steps] == trace.distances.tolist()
+    assert [step["action"] for step in steps] == trace.actions
+    np.testing.assert_allclose([step["q"] for step in steps], trace.values, rtol=1e-5)
+    assert [step["flipped"] for step in steps] == [[], *([action] for action in trace.actions[:-1])]
+    assert answer["actions"] == [*([bit] for bit in range(16)), []]
+    assert answer["stopped"] is True
+    assert answer["classes"] == [str(digit) for digit in range(10)]
+    distances = [sum(a != b for a, b in zip(word, answer["bits"], strict=True)) for word in answer["codewords"]]
+    assert distances == steps[-1]["distances"]
+    assert answer["nearest"] == {"class": str(int(np.argmin(distances))), "distance": min(distances)}
+    assert answer["code"] == reading.post("/encode", files={"image": picture_of(made.others, 4)}).json()["code"]
+
+
+def test_the_walk_of_an_item_is_that_of_its_picture(reading: httpx.Client, made: Made) -> None:
+    assert reading.get("/walk/9").json() == reading.post("/walk", files={"image": picture_of(made.dataset, 9)}).json()
+
+
+def test_features_of_the_data_set_serve_where_there_are_no_pictures(client: Client, made: Made) -> None:
+    assert made.dataset.features is not None
+    asked = client("unknown")
+    features = made.directory / "features.npz"
+    names = np.array([made.dataset.name_of(row) for row in range(len(made.dataset))])
+    np.savez(features, x=made.dataset.features, y=made.dataset.labels, names=names)
+    asked = client("unknown", data=str(features))
+    wanted = asked.post("/walk", json={"features": made.dataset.features[9].tolist()})
+    assert asked.get("/walk/9").json() == wanted.json()
+
+
+def test_the_walk_of_an_item_without_a_picture_is_404_and_says_what_to_do(client: Client) -> None:
+    asked = client()
+    added = asked.post("/items", json={"code": "0000"}, headers=bearer()).json()
+    answer = asked.get(f"/walk/{added['id']}")
+    assert answer.status_code == 404
+    assert "--data" in answer.json()["error"]
+
+
+def test_other_methods_do_not_walk(client: Client, made: Made) -> None:
+    asked = client("itq")
+    for answer in (asked.get("/walk/9"), asked.post("/walk", files={"image": picture_of(made.others, 4)})):
+        assert answer.status_code == 409
+        assert "only DRLH walks" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("parameters", [{"max_steps": 1}, {"preset": "paper", "flips": 2, "n_epochs": 1, "hidden": 8}])
+def test_a_step_limit_is_told_and_pairs_of_bits_are_listed(made: Made, parameters: dict[str, object]) -> None:
+    quick = {"n_epochs": 1, "n_branches": 1} | parameters
+    assert made.dataset.features is not None
+    hasher = DRLH(8, random_state=0, **quick).fit(made.dataset.features, made.dataset.labels)
+
+    class Stub:
+        method, n_bits, classes = "drlh", 8, ()
+
+    model = Stub()
+    model.hasher, model.walk = hasher, hasher.walk  # type: ignore[attr-defined]
+    for row in range(20):
+        features = made.dataset.features[row]
+        answer = walk_of(model, features)  # type: ignore[arg-type]
+        pairs = 28 if "flips" in parameters else 0
+        assert len(answer["actions"]) == len(answer["steps"][0]["q"]) == 8 + pairs + 1
+        for before, after in zip(answer["steps"], answer["steps"][1:], strict=False):
+            assert after["flipped"] == answer["actions"][before["action"]]
+        if not answer["stopped"]:
+            assert answer["steps"][-1]["action"] is None
+            assert b"NaN" not in json_response(answer).body
+            assert b"null" in json_response(answer).body
+    assert answer["classes"] == [str(number) for number in range(10)]
