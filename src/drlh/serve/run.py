@@ -1,5 +1,6 @@
 """Starts the server: the port first, then models and index, then requests."""
 
+import gc
 import logging
 import socket
 from collections.abc import Callable
@@ -44,6 +45,9 @@ def serve(options: Options, listener: socket.socket, tell: Callable[[str], None]
     logging.basicConfig(level=level, format="%(levelname)s %(message)s")
     logging.getLogger("python_multipart").setLevel(logging.ERROR)  # it warns of every broken form
     app = create_app(Service(options))
+    # What was made until here stays: going through all of it again and again would hold up requests.
+    gc.collect()
+    gc.freeze()
     name = f"[{options.host}]" if ":" in options.host else options.host
     tell(f"drlh serves http://{name}:{listener.getsockname()[1]}/ (stop with Ctrl-C)")
     server_of(app, access_log=options.access_log).run(sockets=[listener])
