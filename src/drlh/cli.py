@@ -361,33 +361,56 @@ def fit(
 def encode(
     model: Annotated[Path, typer.Argument(help="A model made by `drlh fit`.")],
     data: DataOption,
-    out: Annotated[Path, typer.Option("-o", "--out", help="The NPZ file of codes to write.")],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="The NPZ file of codes to write, or a directory NAME.parquet.")
+    ] = None,
+    into: Annotated[
+        str | None, typer.Option(help="Straight into an index: a directory, postgresql://…, milvus://… or FILE.db.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes of one core each (default: this process, with threads on all cores).")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="local, or ray: on Ray Data.")] = "local",
+    ray_address: Annotated[
+        str | None, typer.Option(help="A Ray cluster, for example ray-head:6379 or auto (default: one of our own).")
+    ] = None,
+    first_id: Annotated[int, typer.Option(help="The id of the first row (with --into).")] = 0,
     data_dir: DirOption = None,
     skip_bad: SkipOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Encode a data set with a model; images pass through the model's own features.
+    """Encode a data set with a model; images pass through the model's own features. Work that broke off goes on.
 
     Example: drlh encode photos.model --data photos/ -o photos-codes.npz
     """
     from drlh.data import load
-    from drlh.stages import encode_data
+    from drlh.index.addresses import shown
+    from drlh.stages import encode_anywhere, find_runner
 
+    if (out is None) == (into is None):
+        raise UserError("codes need one place to go: give either -o, a file to write, or --into, an index to fill")
+    runner = find_runner(engine, workers, ray_address)
     start = time.perf_counter()
-    dataset = load(data, directory=data_dir, skip_bad=skip_bad)
+    source = (
+        Path(data).absolute() if engine == "ray" and Path(data).exists() else data
+    )  # other machines start elsewhere
+    dataset = load(source, directory=data_dir, skip_bad=skip_bad)
     with ProgressBar() as bar:
-        codes, left_out = encode_data(model, dataset, out, skip_bad=skip_bad, progress=bar)
+        n_bits, left_out = encode_anywhere(
+            model, dataset, out, into, first_id=first_id, skip_bad=skip_bad, runner=runner, progress=bar
+        )
     _tell_left_out((*dataset.left_out, *left_out))
+    n, place = len(dataset) - len(left_out), str(out) if into is None else shown(into)
     result = {
-        "file": str(out),
-        "rows": len(codes),
-        "bits": codes.n_bits,
+        "index" if into else "file": place,
+        "rows": n,
+        "bits": n_bits,
         "seconds": round(time.perf_counter() - start, 2),
     }
     if as_json:
         print_json(result)
     else:
-        print(f"{out}: {len(codes):,} codes of {codes.n_bits} bits in {result['seconds']} s")
+        print(f"{place}: {n:,} codes of {n_bits} bits in {result['seconds']} s")
 
 
 @app.command()
