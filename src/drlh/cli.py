@@ -415,7 +415,7 @@ def encode(
 
 @app.command()
 def index(
-    codes: Annotated[Path, typer.Argument(help="Codes made by `drlh encode`.")],
+    codes: Annotated[Path, typer.Argument(help="Codes made by `drlh encode`: an NPZ file or a directory of Parquet.")],
     engine: Annotated[
         str,
         typer.Option(
@@ -433,24 +433,19 @@ def index(
 
     Example: drlh index photos-codes.npz -o photos-index
     """
-    from drlh.codes_file import load_codes
-    from drlh.index.addresses import create_engine, shown
-    from drlh.index.loading import load_items, notes_of
-    from drlh.index.recall import measure_recall
+    from drlh.stages import index_codes
 
-    items = load_codes(codes)
-    start = time.perf_counter()
-    place = create_engine(engine, items.n_bits, notes=notes_of(items), approximate=approximate, replace=replace)
-    with ProgressBar() as bar, place:
-        load_items(place, items, first_id=first_id, progress=bar)
-        seconds = round(time.perf_counter() - start, 2)
-        result = {"index": shown(engine), "rows": len(place), "loaded": len(items), "bits": items.n_bits}
-        if place.approximate is not None:
-            result |= {"approximate": place.approximate} | measure_recall(place, items.packed)
+    with ProgressBar() as bar:
+        result = index_codes(
+            codes, engine, first_id=first_id, replace=replace, approximate=approximate, progress=bar
+        )  # fmt: skip
     if as_json:
-        print_json(result | {"seconds": seconds})
+        print_json(result)
         return
-    print(f"{shown(engine)}: {result['rows']:,} codes of {items.n_bits} bits, {len(items):,} loaded in {seconds} s")
+    print(
+        f"{result['index']}: {result['rows']:,} codes of {result['bits']} bits, {result['loaded']:,} loaded in "
+        f"{result['seconds']} s"
+    )
     if "recall" in result:
         print(
             f"{result['approximate']}: recall@{result['k']} {result['recall']:.4f}, {result['queries_per_second']:,} "

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import bytes_per_code
+from drlh.codes import Packed, bytes_per_code
 from drlh.codes_file import CodeRows
 from drlh.data.base import Labels
 from drlh.errors import UserError
@@ -62,21 +62,39 @@ def write_parquet(directory: str | Path, header: Header, blocks: Iterable[CodeRo
         shutil.rmtree(growing, ignore_errors=True)
 
 
-def read_parquet(directory: str | Path) -> tuple[Header, int, Iterator[CodeRows]]:
-    """(header, number of rows, blocks) of a directory; a block that is missing or of another run is told at once."""
-    files = sorted(Path(directory).glob(_BLOCK_FILES))
-    if not files:
-        raise UserError(f"{directory} holds no codes: wanted a directory made by `drlh encode -o NAME.parquet`")
-    header, n_rows = None, 0
-    for number, path in enumerate(files):
-        found, place, rows = _read_header(path)
-        header, n_rows = header or found, n_rows + rows
-        if place != number or found != header:
-            raise UserError(f"{path} is not block {number} of its directory: encode anew, or copy the directory whole")
-    assert header is not None  # there is a file
-    if len(files) != header.n_blocks:
-        raise UserError(f"{directory} holds {len(files)} of {header.n_blocks} blocks: copy the directory whole")
-    return header, n_rows, (_read_block(path, header) for path in files)
+class ParquetCodes:
+    """A directory of codes, opened; a block that is missing or of another run is told at once."""
+
+    def __init__(self, directory: str | Path) -> None:
+        self._files = sorted(Path(directory).glob(_BLOCK_FILES))
+        if not self._files:
+            raise UserError(f"{directory} holds no codes: wanted a directory made by `drlh encode -o NAME.parquet`")
+        self.header, _, _ = _read_header(self._files[0])
+        if len(self._files) != self.header.n_blocks:
+            n, wanted = len(self._files), self.header.n_blocks
+            raise UserError(f"{directory} holds {n} of {wanted} blocks: copy the directory whole")
+        self.n_bits, self.classes, self.notes = self.header.n_bits, self.header.classes, self.header.notes
+        self._n = sum(self._checked(number) for number in range(len(self._files)))
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def packed(self) -> Packed:
+        """All codes (n, bytes)."""
+        return np.concatenate([block.packed for block in self.blocks()])
+
+    def blocks(self) -> Iterator[CodeRows]:
+        return (_read_block(path, self.header) for path in self._files)
+
+    def _checked(self, number: int) -> int:
+        """The rows of a file, which must be the block that its name says."""
+        header, place, n_rows = _read_header(self._files[number])
+        if place != number or header != self.header:
+            raise UserError(
+                f"{self._files[number]} is not block {number} of its directory: encode anew, or copy it whole"
+            )
+        return n_rows
 
 
 def _pyarrow() -> Any:

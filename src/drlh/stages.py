@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from drlh.codes import pack, to_hex
 from drlh.codes_file import CodeSet, load_codes
-from drlh.codes_parquet import is_parquet
+from drlh.codes_parquet import ParquetCodes, is_parquet
 from drlh.data import DataSet, FileImages, subset
 from drlh.data.base import Labels
 from drlh.encoding.coder import extractor_of
@@ -25,7 +25,10 @@ from drlh.evaluate.splits import Split
 from drlh.files import file_digest, is_writer
 from drlh.hashers.base import save_hasher
 from drlh.hashers.methods import find_method, load_hasher, make_hasher
+from drlh.index.addresses import create_engine, shown
 from drlh.index.engine import Engine, Found
+from drlh.index.loading import index_notes, load_items, load_rows
+from drlh.index.recall import measure_recall
 from drlh.progress import Progress, quiet
 
 
@@ -167,6 +170,31 @@ def find_runner(engine: str, workers: int | None, ray_address: str | None) -> Ru
     if ray_address is not None:
         raise UserError("--ray-address goes with --engine ray: add it, or leave the address out")
     return in_threads if workers is None else in_processes(workers)
+
+
+def index_codes(
+    path: Path,
+    address: str,
+    *,
+    first_id: int = 0,
+    replace: bool = False,
+    approximate: str | None = None,
+    progress: Progress = quiet,
+) -> dict[str, Any]:
+    """Loads a file or a Parquet directory of codes into the index at `address`, which is made where there is none."""
+    codes = ParquetCodes(path) if is_parquet(path) else load_codes(path)
+    start = time.perf_counter()
+    notes = index_notes(codes.notes)
+    with create_engine(address, codes.n_bits, notes=notes, approximate=approximate, replace=replace) as place:
+        if isinstance(codes, CodeSet):
+            load_items(place, codes, first_id=first_id, progress=progress)
+        else:
+            load_rows(place, codes.blocks(), codes.classes, first_id=first_id, total=len(codes), progress=progress)
+        seconds = round(time.perf_counter() - start, 2)
+        result = {"index": shown(address), "rows": len(place), "loaded": len(codes), "bits": codes.n_bits}
+        if place.approximate is not None:
+            result |= {"approximate": place.approximate} | measure_recall(place, codes.packed)
+    return result | {"seconds": seconds}
 
 
 def search_photos(
