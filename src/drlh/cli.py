@@ -461,7 +461,10 @@ def search(
     k: Annotated[int, typer.Option("-k", help="How many neighbours.")] = 10,
     radius: Annotated[int | None, typer.Option(help="All images within this distance, instead of k.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with thumbnails to this file.")] = None,
-    images: Annotated[Path | None, typer.Option(help="The folder that was encoded, for the page's thumbnails.")] = None,
+    images: Annotated[
+        str | None, typer.Option(help="The folder or named data set that was encoded, for the page's thumbnails.")
+    ] = None,
+    data_dir: DirOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the nearest images of a photo.
@@ -469,17 +472,17 @@ def search(
     Example: drlh search holiday.jpg --index photos-index --model photos.model -k 10 --html hits.html --images photos/
     """
     from drlh.index.addresses import open_engine
+    from drlh.report.pictures import Pictures
     from drlh.stages import search_photos
 
-    if images is not None and not images.is_dir():
-        raise UserError(f"--images {images} is not a folder: give the one that was encoded")
+    pictures = Pictures(images, data_dir)
     with open_engine(engine) as place:
         results = search_photos(place, model, photos, k, radius)
     if html is not None:
         from drlh.files import write_text
         from drlh.report.search_page import search_page
 
-        write_text(html, search_page(results, images))
+        write_text(html, search_page(results, pictures))
     if as_json:
         print_json(results)
         return
