@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from drlh.errors import UserError
 
@@ -109,7 +109,9 @@ def decode_picture(raw: bytes, what: str) -> Picture:
         with Image.open(io.BytesIO(raw)) as image:
             return np.asarray(image.convert("RGB"))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise UserError(f"{what} is not a readable picture: {error}; replace it or pass --skip-bad") from error
+        unknown = isinstance(error, UnidentifiedImageError)  # its text names an object in memory, new in every run
+        why = "its format is none that Pillow knows" if unknown else error
+        raise UserError(f"{what} is not a readable picture: {why}; replace it or pass --skip-bad") from error
 
 
 @dataclass(frozen=True)

@@ -96,5 +96,5 @@ def extractor_of(notes: dict[str, Any]) -> Any:
 
 def blocks_of(source: Source) -> list[range]:
     """The rows in blocks that are encoded, kept and sent as one: small for progress, but not millions of them."""
-    rows = min(_LARGEST, CHUNK * -(-len(source) // 2**20)) if isinstance(source, Images) else _FEATURE_ROWS
+    rows = min(_LARGEST, CHUNK * (1 + len(source) // 2**20)) if isinstance(source, Images) else _FEATURE_ROWS
     return [range(start, min(start + rows, len(source))) for start in range(0, len(source), rows)]
