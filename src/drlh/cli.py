@@ -375,6 +375,7 @@ def encode(
         str | None, typer.Option(help="A Ray cluster, for example ray-head:6379 or auto (default: one of our own).")
     ] = None,
     first_id: Annotated[int, typer.Option(help="The id of the first row (with --into).")] = 0,
+    replace: Annotated[bool, typer.Option("--replace", help="Begin the index of --into anew.")] = False,
     data_dir: DirOption = None,
     skip_bad: SkipOption = False,
     as_json: JsonOption = False,
@@ -397,8 +398,9 @@ def encode(
     dataset = load(source, directory=data_dir, skip_bad=skip_bad)
     with ProgressBar() as bar:
         n_bits, left_out = encode_anywhere(
-            model, dataset, out, into, first_id=first_id, skip_bad=skip_bad, runner=runner, progress=bar
-        )
+            model, dataset, out, into, first_id=first_id, replace=replace, skip_bad=skip_bad, runner=runner,
+            progress=bar,
+        )  # fmt: skip
     _tell_left_out((*dataset.left_out, *left_out))
     n, place = len(dataset) - len(left_out), str(out) if into is None else shown(into)
     result = {

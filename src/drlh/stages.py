@@ -145,6 +145,7 @@ def encode_anywhere(
     address: str | None = None,
     *,
     first_id: int = 0,
+    replace: bool = False,
     skip_bad: bool = False,
     runner: Runner = in_threads,
     progress: Progress = quiet,
@@ -153,7 +154,7 @@ def encode_anywhere(
     encoding = Encoding(model, dataset, runner, skip_bad=skip_bad)
     if path is None:
         assert address is not None  # one of the two is given
-        left_out = to_engine(encoding, address, first_id=first_id, progress=progress)
+        left_out = to_engine(encoding, address, first_id=first_id, replace=replace, progress=progress)
     elif is_parquet(path):
         left_out = to_parquet(encoding, path, progress)
     else:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -20,7 +21,9 @@ from drlh.files import read_npz, write_npz
 from drlh.stages import encode_data, fit_model
 
 N = 4 * 512
-COMMAND = [sys.executable, "-m", "drlh", "encode"]
+# Where tests run in the background, Ctrl-C is switched off for all that they start.
+MAIN = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from drlh.cli import main; main()"
+COMMAND = [sys.executable, "-c", MAIN, "encode"]
 
 
 @pytest.fixture
@@ -62,10 +65,10 @@ def wait_until_alone(group: int) -> list[int]:
     return processes_of(group)
 
 
-def begin(work: tuple[Path, Path], out: Path, *options: str) -> subprocess.Popen[bytes]:
+def begin(work: tuple[Path, Path], out: Path, *options: str, **settings: str) -> subprocess.Popen[bytes]:
     model, data = work
     arguments = [*COMMAND, str(model), "--data", str(data), "-o", str(out), *options]
-    return subprocess.Popen(arguments, stderr=subprocess.PIPE, start_new_session=True)
+    return subprocess.Popen(arguments, stderr=subprocess.PIPE, start_new_session=True, env=os.environ | settings)
 
 
 def falsify(part: Path) -> None:
@@ -121,10 +124,13 @@ sys.stdin.read()
 """
 
 
+TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+
+
 @pytest.fixture(scope="module")
 def ray_address() -> Iterator[str]:
     """A cluster of two cores in a process of its own, so that nothing of Ray is in this one."""
-    environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0"}
+    environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0"} | TOKEN
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen([sys.executable, "-c", RAY], env=environment, text=True, **pipes) as holder:
         assert holder.stdin is not None
@@ -145,7 +151,7 @@ def test_a_killed_run_on_a_ray_of_its_own_goes_on_in_a_cluster(
     process.communicate(timeout=60)
     assert not out.exists()
     falsify(parts[0])
-    process = begin(work, out, "--engine", "ray", "--ray-address", ray_address)
+    process = begin(work, out, "--engine", "ray", "--ray-address", ray_address, **TOKEN)
     _, told = process.communicate(timeout=300)
     assert process.returncode == 0, told
     assert all(line.startswith(b"encoding") for line in told.splitlines()), told

@@ -7,6 +7,7 @@ are small: whoever called writes them, keeps them for a restart and decides what
 import json
 import logging
 import os
+import secrets
 import shutil
 import sys
 import tempfile
@@ -136,6 +137,8 @@ def _start(ray: Any, workers: int | None, address: str | None) -> None:
             ray.init(address=address, **quiet)
             return
         place = str(_SHARED) if _has_room(_SHARED) else tempfile.gettempdir()
+        if "RAY_AUTH_MODE" not in os.environ:  # a password for this run alone, not one kept in the home directory
+            os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
         # "local": a cluster that happens to run here, or an address in the environment, is somebody else's.
         ray.init(
             address="local", num_cpus=workers, include_dashboard=False, object_store_memory=_STORE,
@@ -143,8 +146,12 @@ def _start(ray: Any, workers: int | None, address: str | None) -> None:
         )  # fmt: skip
     except (ConnectionError, OSError, RuntimeError, ValueError, TimeoutError) as error:
         first_line = str(error).strip().partition("\n")[0]
-        where = f"at {address} does not answer" if address else "does not start here"
-        raise UserError(f"Ray {where}: {first_line}") from error
+        if address is None:
+            raise UserError(f"Ray does not start here: {first_line}") from error
+        raise UserError(
+            f"Ray at {address} does not answer ({first_line}): check the address, and that RAY_AUTH_TOKEN is the "
+            "cluster's, where it has one"
+        ) from error
 
 
 def _has_room(directory: Path) -> bool:
