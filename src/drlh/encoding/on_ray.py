@@ -112,10 +112,13 @@ def _unwrapped(row: dict[str, Any]) -> Coded:
 @contextmanager
 def _ray(workers: int | None, address: str | None) -> Iterator[Any]:
     """Ray, connected; one that was running before is left running."""
-    for name, value in _SETTINGS.items():
+    settings = dict(_SETTINGS)
+    if address is None and "RAY_AUTH_MODE" not in os.environ:  # a token for this run alone, kept nowhere
+        settings |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    for name, value in settings.items():
         os.environ.setdefault(name, value)
     try:
-        import ray
+        import ray  # reads the settings
         import ray.data
         import ray.exceptions
     except ImportError as error:
@@ -137,8 +140,6 @@ def _start(ray: Any, workers: int | None, address: str | None) -> None:
             ray.init(address=address, **quiet)
             return
         place = str(_SHARED) if _has_room(_SHARED) else tempfile.gettempdir()
-        if "RAY_AUTH_MODE" not in os.environ:  # a password for this run alone, not one kept in the home directory
-            os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
         # "local": a cluster that happens to run here, or an address in the environment, is somebody else's.
         ray.init(
             address="local", num_cpus=workers, include_dashboard=False, object_store_memory=_STORE,
