@@ -127,7 +127,7 @@ TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 @pytest.fixture(scope="module")
 def ray_address() -> Iterator[str]:
     """A cluster of two cores in a process of its own, so that nothing of Ray is in this one."""
-    environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0"} | TOKEN
+    environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"} | TOKEN
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen([sys.executable, "-c", RAY], env=environment, text=True, **pipes) as holder:
         assert holder.stdin is not None

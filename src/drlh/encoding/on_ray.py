@@ -30,6 +30,7 @@ _SETTINGS = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_DATA_LOG_LEVEL": "ERROR",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "RAY_worker_niceness": "0",  # Ray's own 15 starves workers wherever anything else runs
 }
 
 
