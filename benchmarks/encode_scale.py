@@ -2,9 +2,9 @@
 
     python benchmarks/encode_scale.py [--data cifar10] [--features lite0] [--images 3072] [--json]
 
-A worker has one core. Workers take seconds to start, Ray's more than processes, which a long run does not notice: each way
-is run with 1,024 images (`short_seconds`) and with all (`seconds`), and the rate is that of the images between. The codes
-of all runs must be the same. On a busy machine start-up varies and the rate with it: look at both.
+A worker has one core. Workers take seconds to start, Ray's more than processes, which a long run does not notice: each
+way is run with 1,024 images (`short_seconds`) and with all (`seconds`), and the rate is that of the images between. The
+codes of all runs must be the same. On a busy machine start-up varies and the rate with it: look at both.
 """
 
 import argparse
