@@ -130,6 +130,39 @@ def test_an_index_is_added_to_searched_by_radius_shown_and_thinned(run: Run, pho
     assert (outcome.code, "is not a folder" in outcome.err) == (2, True)
 
 
+def test_codes_go_to_parquet_or_straight_into_an_index(run: Run, photos: Path, tmp_path: Path) -> None:
+    model, _ = make_index(run, photos, tmp_path, tmp_path / "i")
+    found = ("search", photos / "down" / "03.png", "--model", model, "-k", 60, "--json", "--index")
+    hits = run(*found, tmp_path / "i").json
+    made = run("encode", model, "--data", photos, "-o", tmp_path / "c.parquet", "--workers", 2, "--json").json
+    assert (made["rows"], made["bits"]) == (60, 12)
+    assert run("index", tmp_path / "c.parquet", "-o", tmp_path / "p", "--json").json["rows"] == 60
+    made = run("encode", model, "--data", photos, "--into", tmp_path / "s", "--json").json
+    assert (made["index"], made["rows"]) == (str(tmp_path / "s"), 60)
+    assert run(*found, tmp_path / "p").json == hits
+    assert run(*found, tmp_path / "s").json == hits
+    assert "60 codes of 12 bits" in run("encode", model, "--data", photos, "--into", tmp_path / "s").out
+    other = run("encode", model, "--data", photos / "dots", "--into", tmp_path / "s")
+    assert (other.code, "--first-id" in other.err) == (2, True)
+    assert run("encode", model, "--data", photos / "dots", "--into", tmp_path / "s", "--replace").code == 0
+
+
+def test_the_page_shows_pictures_of_a_named_set(run: Run, tmp_path: Path) -> None:
+    from drlh.data import load
+
+    images = load("digits").images
+    assert images is not None
+    Image.fromarray(images.read(0)).save(tmp_path / "0.png")
+    model, page = tmp_path / "m", tmp_path / "hits.html"
+    run("fit", "--method", "lsh", "--bits", 12, "--data", "digits", "--features", "gray8", "-o", model)
+    run("encode", model, "--data", "digits", "--into", tmp_path / "i")
+    (result,) = run(
+        "search", tmp_path / "0.png", "--index", tmp_path / "i", "--model", model, "--html", page, "--json"
+    ).json
+    assert result["hits"][0]["distance"] == 0
+    assert page.read_text(encoding="utf-8").count("<img") == 11
+
+
 def test_an_approximate_index_tells_its_measured_recall(run: Run, photos: Path, tmp_path: Path) -> None:
     _, codes = make_index(run, photos, tmp_path, tmp_path / "i")
     made = run("index", codes, "-o", tmp_path / "a", "--approximate", "ivf", "--json").json
@@ -408,6 +441,13 @@ def test_encoding_leaves_broken_photos_out_and_keeps_names_beside_their_codes(
         (("fit", "--data", "ODD", "-o", "m", "--set", "backbone=nin"), "13 columns"),
         (("bench", "--data", "FILE", "--protocol", "cifar10-I"), "split"),
         (("encode", "nowhere", "--data", "FILE", "-o", "c.npz"), "nowhere"),
+        (("encode", "m", "--data", "FILE"), "one place to go"),
+        (("encode", "m", "--data", "FILE", "-o", "c.npz", "--into", "i"), "one place to go"),
+        (("encode", "m", "--data", "FILE", "-o", "c.npz", "--workers", "0"), "at least 1"),
+        (("encode", "m", "--data", "FILE", "-o", "c.npz", "--engine", "milvus"), "--into"),
+        (("encode", "m", "--data", "FILE", "-o", "c.npz", "--engine", "ray", "--workers", "0"), "at least 1"),
+        (("encode", "m", "--data", "FILE", "-o", "c.npz", "--ray-address", "auto"), "--engine ray"),
+        (("index", "nowhere.parquet", "-o", "i"), "holds no codes"),
         (("index", "nowhere.npz", "-o", "i"), "nowhere.npz"),
         (("index", "FILE", "-o", "i"), "not a file of codes"),
         (("search", "a.jpg", "--index", "nowhere", "--model", "m"), "nowhere is not a directory"),

@@ -8,20 +8,23 @@ from pathlib import Path
 import drlh
 
 ROOT = Path(drlh.__file__).parent
-FOUNDATION = {"errors", "files", "progress"}
+FOUNDATION = {"errors", "files", "progress", "processes"}
 # Each room and the rooms it may use beside the foundation and itself.
 MAY_USE = {
     "errors": set(),
     "files": set(),
     "progress": set(),
+    "processes": set(),
     "codes": set(),
     "bch": set(),
     "data": {"codes"},
     "codes_file": {"codes", "data"},
+    "codes_parquet": {"codes", "codes_file", "data"},
     "features": {"codes", "data"},
     "cnn": {"codes", "data", "features"},
     "hashers": {"codes", "bch", "data", "features", "cnn", "evaluate.metrics"},
     "index": {"codes", "codes_file", "data"},
+    "encoding": {"codes", "codes_file", "codes_parquet", "data", "features", "hashers", "index"},
     "evaluate": {"codes", "codes_file", "data", "features", "hashers", "index"},
     "experiments": {"codes", "data", "features", "hashers", "evaluate", "stages"},
     "report": {"codes", "codes_file", "data", "features", "hashers", "index", "evaluate", "experiments"},

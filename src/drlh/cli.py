@@ -364,38 +364,63 @@ def fit(
 def encode(
     model: Annotated[Path, typer.Argument(help="A model made by `drlh fit`.")],
     data: DataOption,
-    out: Annotated[Path, typer.Option("-o", "--out", help="The NPZ file of codes to write.")],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="The NPZ file of codes to write, or a directory NAME.parquet.")
+    ] = None,
+    into: Annotated[
+        str | None, typer.Option(help="Straight into an index: a directory, postgresql://…, milvus://… or FILE.db.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes of one core each (default: this process, with threads on all cores).")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="local, or ray: on Ray Data.")] = "local",
+    ray_address: Annotated[
+        str | None, typer.Option(help="A Ray cluster, for example ray-head:6379 or auto (default: one of our own).")
+    ] = None,
+    first_id: Annotated[int, typer.Option(help="The id of the first row (with --into).")] = 0,
+    replace: Annotated[bool, typer.Option("--replace", help="Begin the index of --into anew.")] = False,
     data_dir: DirOption = None,
     skip_bad: SkipOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Encode a data set with a model; images pass through the model's own features.
+    """Encode a data set with a model; images pass through the model's own features. Work that broke off goes on.
 
     Example: drlh encode photos.model --data photos/ -o photos-codes.npz
     """
     from drlh.data import load
-    from drlh.stages import encode_data
+    from drlh.index.addresses import shown
+    from drlh.stages import encode_anywhere, find_runner
 
+    if (out is None) == (into is None):
+        raise UserError("codes need one place to go: give either -o, a file to write, or --into, an index to fill")
+    runner = find_runner(engine, workers, ray_address)
     start = time.perf_counter()
-    dataset = load(data, directory=data_dir, skip_bad=skip_bad)
+    source = (
+        Path(data).absolute() if engine == "ray" and Path(data).exists() else data
+    )  # other machines start elsewhere
+    dataset = load(source, directory=data_dir, skip_bad=skip_bad)
     with ProgressBar() as bar:
-        codes, left_out = encode_data(model, dataset, out, skip_bad=skip_bad, progress=bar)
+        n_bits, left_out = encode_anywhere(
+            model, dataset, out, into, first_id=first_id, replace=replace, skip_bad=skip_bad, runner=runner,
+            progress=bar,
+        )  # fmt: skip
     _tell_left_out((*dataset.left_out, *left_out))
+    n, place = len(dataset) - len(left_out), str(out) if into is None else shown(into)
     result = {
-        "file": str(out),
-        "rows": len(codes),
-        "bits": codes.n_bits,
+        "index" if into else "file": place,
+        "rows": n,
+        "bits": n_bits,
         "seconds": round(time.perf_counter() - start, 2),
     }
     if as_json:
         print_json(result)
     else:
-        print(f"{out}: {len(codes):,} codes of {codes.n_bits} bits in {result['seconds']} s")
+        print(f"{place}: {n:,} codes of {n_bits} bits in {result['seconds']} s")
 
 
 @app.command()
 def index(
-    codes: Annotated[Path, typer.Argument(help="Codes made by `drlh encode`.")],
+    codes: Annotated[Path, typer.Argument(help="Codes made by `drlh encode`: an NPZ file or a directory of Parquet.")],
     engine: Annotated[
         str,
         typer.Option(
@@ -413,24 +438,19 @@ def index(
 
     Example: drlh index photos-codes.npz -o photos-index
     """
-    from drlh.codes_file import load_codes
-    from drlh.index.addresses import create_engine, shown
-    from drlh.index.loading import load_items, notes_of
-    from drlh.index.recall import measure_recall
+    from drlh.stages import index_codes
 
-    items = load_codes(codes)
-    start = time.perf_counter()
-    place = create_engine(engine, items.n_bits, notes=notes_of(items), approximate=approximate, replace=replace)
-    with ProgressBar() as bar, place:
-        load_items(place, items, first_id=first_id, progress=bar)
-        seconds = round(time.perf_counter() - start, 2)
-        result = {"index": shown(engine), "rows": len(place), "loaded": len(items), "bits": items.n_bits}
-        if place.approximate is not None:
-            result |= {"approximate": place.approximate} | measure_recall(place, items.packed)
+    with ProgressBar() as bar:
+        result = index_codes(
+            codes, engine, first_id=first_id, replace=replace, approximate=approximate, progress=bar
+        )  # fmt: skip
     if as_json:
-        print_json(result | {"seconds": seconds})
+        print_json(result)
         return
-    print(f"{shown(engine)}: {result['rows']:,} codes of {items.n_bits} bits, {len(items):,} loaded in {seconds} s")
+    print(
+        f"{result['index']}: {result['rows']:,} codes of {result['bits']} bits, {result['loaded']:,} loaded in "
+        f"{result['seconds']} s"
+    )
     if "recall" in result:
         print(
             f"{result['approximate']}: recall@{result['k']} {result['recall']:.4f}, {result['queries_per_second']:,} "
@@ -446,7 +466,10 @@ def search(
     k: Annotated[int, typer.Option("-k", help="How many neighbours.")] = 10,
     radius: Annotated[int | None, typer.Option(help="All images within this distance, instead of k.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with thumbnails to this file.")] = None,
-    images: Annotated[Path | None, typer.Option(help="The folder that was encoded, for the page's thumbnails.")] = None,
+    images: Annotated[
+        str | None, typer.Option(help="The folder or named data set that was encoded, for the page's thumbnails.")
+    ] = None,
+    data_dir: DirOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the nearest images of a photo.
@@ -454,17 +477,17 @@ def search(
     Example: drlh search holiday.jpg --index photos-index --model photos.model -k 10 --html hits.html --images photos/
     """
     from drlh.index.addresses import open_engine
+    from drlh.report.pictures import Pictures
     from drlh.stages import search_photos
 
-    if images is not None and not images.is_dir():
-        raise UserError(f"--images {images} is not a folder: give the one that was encoded")
+    pictures = Pictures(images, data_dir)
     with open_engine(engine) as place:
         results = search_photos(place, model, photos, k, radius)
     if html is not None:
         from drlh.files import write_text
         from drlh.report.search_page import search_page
 
-        write_text(html, search_page(results, images))
+        write_text(html, search_page(results, pictures))
     if as_json:
         print_json(results)
         return

@@ -31,6 +31,19 @@ class CodeSet:
         return len(self.packed)
 
 
+@dataclass(frozen=True)
+class CodeRows:
+    """Some rows of a collection, under their ids."""
+
+    ids: NDArray[np.int64]  # (n,)
+    packed: Packed  # (n, bytes)
+    names: NDArray[np.str_]  # (n,)
+    labels: Labels  # (n,) class ids or (n, n_classes) multi-hot
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
 def save_codes(path: str | Path, codes: CodeSet) -> None:
     write_codes(
         path,

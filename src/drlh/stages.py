@@ -1,27 +1,34 @@
 """What the verbs do, stage by stage: data → model, data → codes, photo → hits."""
 
 import inspect
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import Packed, bytes_per_code, pack, to_hex
-from drlh.codes_file import CodeSet, load_codes, write_codes
+from drlh.codes import pack, to_hex
+from drlh.codes_file import CodeSet, load_codes
+from drlh.codes_parquet import ParquetCodes, is_parquet
 from drlh.data import DataSet, FileImages, subset
 from drlh.data.base import Labels
+from drlh.encoding.coder import extractor_of
+from drlh.encoding.encoding import Encoding
+from drlh.encoding.on_ray import on_ray
+from drlh.encoding.outputs import to_engine, to_npz, to_parquet
+from drlh.encoding.runners import Runner, in_processes, in_threads
 from drlh.errors import UserError
 from drlh.evaluate.protocols import get_protocol, labels_digest, split_digest
 from drlh.evaluate.splits import Split
-from drlh.features import extract_blocks, extractor_from
 from drlh.files import file_digest, is_writer
-from drlh.hashers.base import Hasher, save_hasher
+from drlh.hashers.base import save_hasher
 from drlh.hashers.methods import find_method, load_hasher, make_hasher
+from drlh.index.addresses import create_engine, shown
 from drlh.index.engine import Engine, Found
+from drlh.index.loading import index_notes, load_items, load_rows
+from drlh.index.recall import measure_recall
 from drlh.progress import Progress, quiet
 
 
@@ -115,52 +122,80 @@ def pretrain_backbone(
 
 
 def encode_data(
-    model: str | Path, dataset: DataSet, path: str | Path, *, skip_bad: bool = False, progress: Progress = quiet
+    model: str | Path,
+    dataset: DataSet,
+    path: str | Path,
+    *,
+    skip_bad: bool = False,
+    runner: Runner = in_threads,
+    progress: Progress = quiet,
 ) -> tuple[CodeSet, tuple[str, ...]]:
     """Codes of all rows, written to `path`; images pass through the features the model was fitted on.
 
-    Memory holds one block of pictures, and of each row its name and label.
+    Memory holds a few blocks of pictures, and of each row its name and label.
     """
-    hasher, notes = load_hasher(model)
-    rows: list[NDArray[np.int64]] = []
-    left_out: list[str] = []
-    with tempfile.TemporaryFile() as spool:  # how many rows are good is known at the end, but a file begins with it
-        for block_rows, features, sentences in _feature_blocks(dataset, hasher, notes, skip_bad, progress):
-            rows.append(block_rows)
-            spool.write(pack(hasher.transform(features)).tobytes())
-            left_out += sentences
-        kept = subset(dataset, np.concatenate(rows)) if left_out else dataset
-        packed = _spooled(spool, bytes_per_code(hasher.n_bits))
-        notes = notes | {"model_sha256": file_digest(model)}
-        write_codes(path, hasher.n_bits, packed, kept.labels, kept.classes, kept.name_of, kept.test, notes)
-    return load_codes(path), tuple(left_out)
+    left_out = to_npz(Encoding(model, dataset, runner, skip_bad=skip_bad), path, progress)
+    return load_codes(path), left_out
 
 
-def _spooled(file: IO[bytes], width: int) -> Iterator[Packed]:
-    file.seek(0)
-    while block := file.read(width << 16):
-        yield np.frombuffer(block, np.uint8).reshape(-1, width)
+def encode_anywhere(
+    model: str | Path,
+    dataset: DataSet,
+    path: Path | None,
+    address: str | None = None,
+    *,
+    first_id: int = 0,
+    replace: bool = False,
+    skip_bad: bool = False,
+    runner: Runner = in_threads,
+    progress: Progress = quiet,
+) -> tuple[int, tuple[str, ...]]:
+    """Codes of all rows to an NPZ or Parquet `path` or into the index at `address`: (bits, sentences on bad rows)."""
+    encoding = Encoding(model, dataset, runner, skip_bad=skip_bad)
+    if path is None:
+        assert address is not None  # one of the two is given
+        left_out = to_engine(encoding, address, first_id=first_id, replace=replace, progress=progress)
+    elif is_parquet(path):
+        left_out = to_parquet(encoding, path, progress)
+    else:
+        left_out = to_npz(encoding, path, progress)
+    return encoding.n_bits, left_out
 
 
-def _feature_blocks(
-    dataset: DataSet, hasher: Hasher, notes: dict[str, Any], skip_bad: bool, progress: Progress
-) -> Iterator[tuple[NDArray[np.int64], NDArray[Any], Sequence[str]]]:
-    """(rows, features, sentences on what was left out), a bounded block at a time."""
-    made_alike = dataset.extractor == notes["extractor"] or dataset.images is None
-    if dataset.features is not None and made_alike:
-        if dataset.features.shape[1] != hasher.n_features_in_:
-            raise UserError(
-                f"the model was fitted on {hasher.n_features_in_} features, {dataset.name} has "
-                f"{dataset.features.shape[1]}; make its features as for fitting"
-            )
-        for start in range(0, len(dataset), 8192):
-            stop = min(start + 8192, len(dataset))
-            yield np.arange(start, stop), dataset.features[start:stop], ()
-            progress(stop, len(dataset), "encoding")
-        return
-    assert dataset.images is not None  # a data set has features, images or both
-    for block in extract_blocks(dataset.images, _extractor(notes), skip_bad=skip_bad, progress=progress):
-        yield block.rows, block.features, block.left_out
+def find_runner(engine: str, workers: int | None, ray_address: str | None) -> Runner:
+    """Where to encode, as people say it."""
+    if engine not in ("local", "ray"):
+        raise UserError(f"--engine of encode is local or ray: got {engine!r}; an index to fill is named by --into")
+    if engine == "ray":
+        return on_ray(workers, ray_address)
+    if ray_address is not None:
+        raise UserError("--ray-address goes with --engine ray: add it, or leave the address out")
+    return in_threads if workers is None else in_processes(workers)
+
+
+def index_codes(
+    path: Path,
+    address: str,
+    *,
+    first_id: int = 0,
+    replace: bool = False,
+    approximate: str | None = None,
+    progress: Progress = quiet,
+) -> dict[str, Any]:
+    """Loads a file or a Parquet directory of codes into the index at `address`, which is made where there is none."""
+    codes = ParquetCodes(path) if is_parquet(path) else load_codes(path)
+    start = time.perf_counter()
+    notes = index_notes(codes.notes)
+    with create_engine(address, codes.n_bits, notes=notes, approximate=approximate, replace=replace) as place:
+        if isinstance(codes, CodeSet):
+            load_items(place, codes, first_id=first_id, progress=progress)
+        else:
+            load_rows(place, codes.blocks(), codes.classes, first_id=first_id, total=len(codes), progress=progress)
+        seconds = round(time.perf_counter() - start, 2)
+        result = {"index": shown(address), "rows": len(place), "loaded": len(codes), "bits": codes.n_bits}
+        if place.approximate is not None:
+            result |= {"approximate": place.approximate} | measure_recall(place, codes.packed)
+    return result | {"seconds": seconds}
 
 
 def search_photos(
@@ -172,7 +207,7 @@ def search_photos(
         raise UserError(f"the codes of this index were not made with {model}: name the model that made them")
     images = FileImages(Path(), [str(photo) for photo in photos])
     pictures = [images.read(row) for row in range(len(images))]
-    packed = pack(hasher.transform(_extractor(notes)(pictures)))
+    packed = pack(hasher.transform(extractor_of(notes)(pictures)))
     if radius is None:
         found = list(zip(*engine.search(packed, k), strict=True))
     else:
@@ -202,12 +237,3 @@ def _features(dataset: DataSet) -> NDArray[np.float32]:
     if dataset.features is None:
         raise UserError(f"{dataset.name} holds images and no features: name some, for example --features lite0")
     return dataset.features
-
-
-def _extractor(notes: dict[str, Any]) -> Any:
-    if not notes.get("extractor"):
-        raise UserError(
-            "this model was fitted on features whose making it does not know, so it cannot read images; "
-            "make features with `drlh features`, fit on those, or encode a feature file"
-        )
-    return extractor_from(notes["extractor"])

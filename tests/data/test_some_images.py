@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from drlh.data import ArrayImages, DataSet, SomeImages, subset
+from drlh.data import ArrayImages, DataSet, FileImages, SomeImages, subset
+from drlh.data.some_images import apart
 from drlh.errors import UserError
 
 
@@ -50,3 +53,37 @@ def test_subset_of_a_subset_looks_straight_at_the_first_images(dataset: DataSet)
 def test_rows_that_do_not_exist_are_refused(dataset: DataSet, rows: object) -> None:
     with pytest.raises(UserError):
         subset(dataset, rows)  # type: ignore[arg-type]
+
+
+def test_rows_apart_keep_their_names_and_leave_the_rest_behind(dataset: DataSet) -> None:
+    assert dataset.images is not None
+    whole = SomeImages(dataset.images, np.array([4, 2, 0, 1]))
+    some = apart(whole, np.array([1, 3]))
+    again = apart(some, np.array([1]))
+    assert isinstance(again, ArrayImages)
+    assert (len(some), len(again.pixels)) == (2, 1)
+    assert [some.name(0), some.name(1), again.name(0)] == ["five/2", "five/1", "five/1"]
+    assert again.read(0).tolist() == dataset.images.read(1).tolist()
+
+
+def test_files_apart_are_called_by_their_own_row_numbers(tmp_path: Path) -> None:
+    (tmp_path / "c.png").write_bytes(b"not a picture")
+    some = apart(FileImages(tmp_path, ["a.png", "b.png", "c.png"]), np.array([2, 0]))
+    assert isinstance(some, FileImages)
+    assert some.names == ["c.png", "a.png"]
+    with pytest.raises(UserError, match=r"c\.png \(row 2\) is not a readable picture: its format is none"):
+        some.read(0)
+    with pytest.raises(UserError, match=r"a\.png \(row 0\) cannot be read"):
+        some.read(1)
+
+
+def test_a_stamp_changes_with_the_picture(tmp_path: Path, dataset: DataSet) -> None:
+    (tmp_path / "a.png").write_bytes(b"one")
+    images = FileImages(tmp_path, ["a.png", "gone.png"])
+    before = images.stamp(0)
+    assert before == SomeImages(images, np.array([1, 0])).stamp(1)
+    (tmp_path / "a.png").write_bytes(b"three")
+    assert images.stamp(0) != before
+    assert images.stamp(1) == b""
+    assert dataset.images is not None
+    assert dataset.images.stamp(0) != dataset.images.stamp(1)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from drlh.report.pictures import Pictures
 from drlh.report.search_page import search_page
 
 
@@ -16,7 +17,7 @@ def result(photo: Path, *names: str) -> dict[str, Any]:
 
 def test_the_page_holds_a_thumbnail_for_the_photo_and_each_hit(tmp_path: Path) -> None:
     Image.fromarray(np.zeros((900, 300, 3), np.uint8)).save(tmp_path / "a.png")
-    page = search_page([result(tmp_path / "a.png", "a.png", "gone.png")], tmp_path)
+    page = search_page([result(tmp_path / "a.png", "a.png", "gone.png")], Pictures(tmp_path))
     assert page.count("<img") == 2
     assert page.count("no picture") == 1
     assert "cat &amp; dog · 3" in page
@@ -25,6 +26,6 @@ def test_the_page_holds_a_thumbnail_for_the_photo_and_each_hit(tmp_path: Path) -
 
 
 def test_names_cannot_write_into_the_page(tmp_path: Path) -> None:
-    page = search_page([result(tmp_path / "<b>.png", '"><script>alert(1)</script>.png')], None)
+    page = search_page([result(tmp_path / "<b>.png", '"><script>alert(1)</script>.png')], Pictures())
     assert "<script" not in page
     assert "<b>" not in page

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from drlh.errors import UserError
 
@@ -38,19 +38,27 @@ class Images(ABC):
     def read(self, row: int) -> Picture:
         return self.decode(row, self.raw(row))
 
+    def stamp(self, row: int) -> bytes:
+        """What changes when the picture does; where there is a quicker way than its bytes, that is taken."""
+        return self.raw(row)
+
 
 class ArrayImages(Images):
-    """Pictures of one size, (n, height, width) grey or (n, height, width, 3) RGB, uint8."""
+    """Pictures of one size, (n, height, width) grey or (n, height, width, 3) RGB, uint8.
 
-    def __init__(self, pixels: NDArray[np.uint8], prefix: str) -> None:
+    `numbers` are what the rows are called by, where they are some of a larger set.
+    """
+
+    def __init__(self, pixels: NDArray[np.uint8], prefix: str, numbers: Sequence[int] | None = None) -> None:
         self.pixels = pixels
         self.prefix = prefix
+        self.numbers = range(len(pixels)) if numbers is None else numbers
 
     def __len__(self) -> int:
         return len(self.pixels)
 
     def name(self, row: int) -> str:
-        return f"{self.prefix}/{row}"
+        return f"{self.prefix}/{self.numbers[row]}"
 
     def raw(self, row: int) -> bytes:
         return bytes(self.pixels[row].tobytes())
@@ -61,11 +69,15 @@ class ArrayImages(Images):
 
 
 class FileImages(Images):
-    """Picture files; `names` are the paths as people know them, relative to `root`."""
+    """Picture files; `names` are the paths as people know them, relative to `root`.
 
-    def __init__(self, root: Path, names: Sequence[str]) -> None:
+    `numbers` are what messages call the rows, where they are some of a larger set.
+    """
+
+    def __init__(self, root: Path, names: Sequence[str], numbers: Sequence[int] | None = None) -> None:
         self.root = root
         self.names = names
+        self.numbers = range(len(names)) if numbers is None else numbers
 
     def __len__(self) -> int:
         return len(self.names)
@@ -78,10 +90,17 @@ class FileImages(Images):
         try:
             return path.read_bytes()
         except OSError as error:
-            raise UserError(f"{path} (row {row}) cannot be read: {error.strerror}") from error
+            raise UserError(f"{path} (row {self.numbers[row]}) cannot be read: {error.strerror}") from error
 
     def decode(self, row: int, raw: bytes) -> Picture:
-        return decode_picture(raw, f"{self.root / self.names[row]} (row {row})")
+        return decode_picture(raw, f"{self.root / self.names[row]} (row {self.numbers[row]})")
+
+    def stamp(self, row: int) -> bytes:
+        try:
+            facts = (self.root / self.names[row]).stat()
+        except OSError:  # told when the picture is read
+            return b""
+        return f"{facts.st_dev} {facts.st_ino} {facts.st_size} {facts.st_mtime_ns}".encode("ascii")
 
 
 def decode_picture(raw: bytes, what: str) -> Picture:
@@ -90,7 +109,9 @@ def decode_picture(raw: bytes, what: str) -> Picture:
         with Image.open(io.BytesIO(raw)) as image:
             return np.asarray(image.convert("RGB"))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise UserError(f"{what} is not a readable picture: {error}; replace it or pass --skip-bad") from error
+        unknown = isinstance(error, UnidentifiedImageError)  # its text names an object in memory, new in every run
+        why = "its format is none that Pillow knows" if unknown else error
+        raise UserError(f"{what} is not a readable picture: {why}; replace it or pass --skip-bad") from error
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from drlh.data.base import DataSet, Images, Picture
+from drlh.data.base import ArrayImages, DataSet, FileImages, Images, Picture
 from drlh.errors import UserError
 
 
@@ -30,6 +30,22 @@ class SomeImages(Images):
 
     def decode(self, row: int, raw: bytes) -> Picture:
         return self.images.decode(int(self.rows[row]), raw)
+
+    def stamp(self, row: int) -> bytes:
+        return self.images.stamp(int(self.rows[row]))
+
+
+def apart(images: Images, rows: NDArray[np.int64]) -> Images:
+    """Some rows without the rest, small enough to be sent to another process; they keep their names and numbers."""
+    if isinstance(images, SomeImages):
+        return apart(images.images, images.rows[rows])
+    if isinstance(images, ArrayImages):
+        numbers = [int(images.numbers[row]) for row in rows]
+        return ArrayImages(np.ascontiguousarray(images.pixels[rows]), images.prefix, numbers)
+    if isinstance(images, FileImages):
+        numbers = [int(images.numbers[row]) for row in rows]
+        return FileImages(images.root, [images.names[row] for row in rows], numbers)
+    return SomeImages(images, rows)
 
 
 def subset(dataset: DataSet, rows: ArrayLike) -> DataSet:

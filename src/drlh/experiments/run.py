@@ -1,14 +1,9 @@
 """Runs the jobs of a plan, several at once, each in one thread; what is done is on disk and is not done again."""
 
-import multiprocessing
-import os
-import signal
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,9 +15,8 @@ from drlh.experiments.looks import make_look
 from drlh.experiments.plan import Estimates, Job, bench_of
 from drlh.experiments.sources import Source
 from drlh.experiments.tables import Panel
+from drlh.processes import worker_pool
 from drlh.progress import Progress, quiet
-
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def run_jobs(
@@ -32,7 +26,7 @@ def run_jobs(
     failures: list[str] = []
     waiting = list(reversed(jobs))
     running: dict[Future[float], Job] = {}
-    with _pool(workers) as pool:
+    with worker_pool(workers) as pool:
         while waiting or running:
             while waiting and len(running) < workers:
                 job = waiting.pop()
@@ -59,38 +53,6 @@ def _settle(future: Future[float], job: Job, estimates: Estimates, failures: lis
         ) from error
     except Exception as error:  # one bad cell must not cost a night's run
         failures.append(f"{job}: {' '.join(str(error).split()) or type(error).__name__}")
-
-
-@contextmanager
-def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Fresh processes of one thread each; ended at once when the run is."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))  # read by libraries as they start, so set for the children
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, context, initializer=_begin_worker)
-    try:
-        yield pool
-    except BaseException:
-        for child in multiprocessing.active_children():
-            child.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
-def _begin_worker() -> None:
-    """Ctrl-C is the parent's to answer; and a worker whose parent was killed ends too."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None  # a worker has one
-    parent.join()
-    os._exit(1)  # nothing to clean up: records are written whole or not at all
 
 
 def do_job(job: Job, records: Path, at_once: int) -> float:

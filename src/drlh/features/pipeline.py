@@ -46,17 +46,18 @@ def extract_blocks(
     chunk: int = 512,
     skip_bad: bool = False,
     threads: int | None = None,
+    keep: bool = True,
     progress: Progress = quiet,
 ) -> Iterator[Block]:
     """Yields the features of all images in order, at most `chunk` rows at a time, in bounded memory.
 
     A picture that cannot be read stops the work with a UserError, or is left out with `skip_bad`. Finished chunks
-    stay in `cache` (`features` in the cache directory by default), so that work cut short goes on from there.
-    `threads` is the number of cores to use, all of them by default.
+    stay in `cache` (`features` in the cache directory by default), so that work cut short goes on from there; with
+    `keep=False` what lies there is used, and nothing added. `threads` is the number of cores to use, all by default.
     """
     if chunk < 1 or (threads is not None and threads < 1):
         raise UserError(f"chunk and threads must be at least 1: got chunk={chunk}, threads={threads}")
-    pipeline = _Pipeline(images, extractor, cache or cache_directory() / "features", skip_bad)
+    pipeline = _Pipeline(images, extractor, cache or cache_directory() / "features", skip_bad, keep)
     begun: deque[_Chunk] = deque()
     pool = ThreadPoolExecutor(threads or _n_cores())
     try:
@@ -101,12 +102,16 @@ class _Pipeline:
     extractor: Extractor
     cache: Path
     skip_bad: bool
+    keep: bool
 
     def read(self, size: int) -> Iterator[_Chunk]:
-        """The stored bytes of all images in chunks that depend on nothing but the bytes."""
+        """The stored bytes of all images in chunks that depend on nothing but the bytes.
+
+        A chunk begins at every multiple of `size`: a run of images that starts at one falls into the same chunks alone.
+        """
         chunk, n_bytes = _Chunk(0), 0
         for row in range(len(self.images)):
-            if len(chunk.raws) == size or n_bytes >= _CHUNK_BYTES:
+            if chunk.raws and (row % size == 0 or n_bytes >= _CHUNK_BYTES):
                 yield chunk
                 chunk, n_bytes = _Chunk(row), 0
             chunk.raws.append(self._raw(row, chunk.bad))
@@ -131,7 +136,8 @@ class _Pipeline:
             features = np.concatenate([batch.result() for batch in chunk.batches])
             good = np.array([row not in chunk.bad for row in chunk.span])
             chunk.stored = Stored(features, good)
-            store(chunk.path, chunk.stored)
+            if self.keep:
+                store(chunk.path, chunk.stored)
         if chunk.bad and not self.skip_bad:
             raise UserError(chunk.bad[min(chunk.bad)])
         rows = chunk.start + np.flatnonzero(chunk.stored.good)

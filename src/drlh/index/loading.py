@@ -1,26 +1,29 @@
-"""A file of codes → an engine, block by block; loading the same file again changes nothing."""
+"""Codes → an engine, block by block; loading the same rows again changes nothing."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from drlh.codes_file import CodeSet
+from drlh.codes_file import CodeRows, CodeSet
 from drlh.errors import UserError
 from drlh.index.details import Details
 from drlh.index.engine import Engine
 from drlh.progress import Progress, quiet
 
 _COMPARED = 64  # names looked at before rows are overwritten
+_GATHERED = 1 << 16  # rows of small blocks that are added in one go
 
 
 def load_items(engine: Engine, items: CodeSet, *, first_id: int = 0, progress: Progress = quiet) -> None:
-    """Adds every code; its id is its row in the file, counted from `first_id`."""
+    """Adds every code of a file; its id is its row in the file, counted from `first_id`."""
     if items.n_bits != engine.n_bits:
         raise UserError(
             f"the index holds codes of {engine.n_bits} bits, the file codes of {items.n_bits}; "
             "encode with the model of the index or make a new index"
         )
-    _refuse_other_images(engine, items, first_id)
+    _refuse_other_images(engine, _rows(items, np.linspace(0, len(items) - 1, _COMPARED).astype(np.int64)), first_id)
     for start in range(0, len(items), engine.block):
         rows = slice(start, min(start + engine.block, len(items)))
         ids = np.arange(rows.start, rows.stop) + first_id
@@ -28,21 +31,66 @@ def load_items(engine: Engine, items: CodeSet, *, first_id: int = 0, progress: P
         progress(rows.stop, len(items), "indexing")
 
 
+def load_rows(
+    engine: Engine,
+    blocks: Iterable[CodeRows],
+    classes: Sequence[str],
+    *,
+    first_id: int = 0,
+    total: int = 0,
+    progress: Progress = quiet,
+) -> None:
+    """Adds rows as they come, under their own ids counted from `first_id`; small blocks are added together."""
+    done = 0
+    for rows in _gathered(blocks, min(engine.block, _GATHERED)):
+        _refuse_other_images(engine, rows, first_id)
+        engine.add(rows.packed, rows.ids + first_id, Details(rows.names, rows.labels, tuple(classes)))
+        done += len(rows)
+        progress(done, total, "indexing")
+
+
+def _gathered(blocks: Iterable[CodeRows], size: int) -> Iterator[CodeRows]:
+    held: list[CodeRows] = []
+    for block in blocks:
+        held.append(block)
+        if sum(map(len, held)) >= size:
+            yield _joined(held)
+            held = []
+    if held:
+        yield _joined(held)
+
+
+def _joined(blocks: Sequence[CodeRows]) -> CodeRows:
+    columns = ([getattr(block, name) for block in blocks] for name in ("ids", "packed", "names", "labels"))
+    return CodeRows(*(np.concatenate(column) for column in columns))
+
+
 def notes_of(items: CodeSet) -> dict[str, Any]:
-    """What an index remembers of the model: enough to refuse the codes and queries of another."""
-    return {key: items.notes[key] for key in ("data", "model_sha256") if key in items.notes}
+    """What an index remembers of the model that made a file's codes."""
+    return index_notes(items.notes)
+
+
+def index_notes(notes: dict[str, Any]) -> dict[str, Any]:
+    """What an index remembers of a model: enough to refuse the codes and queries of another."""
+    return {key: notes[key] for key in ("data", "model_sha256") if key in notes}
 
 
 def details_of(items: CodeSet, rows: slice = slice(None)) -> Details:
     return Details(np.asarray(items.names[rows]), np.asarray(items.labels[rows]), items.classes)
 
 
-def _refuse_other_images(engine: Engine, items: CodeSet, first_id: int) -> None:
-    """Rows of another file under the same ids would be lost without a word."""
-    rows = np.unique(np.linspace(0, len(items) - 1, _COMPARED).astype(np.int64)) if len(items) else np.empty(0, int)
-    for row, there in zip(rows.tolist(), engine.describe(rows + first_id), strict=True):
-        if there is not None and there.name != str(items.names[row]):
+def _rows(items: CodeSet, rows: NDArray[np.int64]) -> CodeRows:
+    rows = rows if len(items) else rows[:0]
+    return CodeRows(rows, items.packed[rows], np.asarray(items.names[rows]), np.asarray(items.labels[rows]))
+
+
+def _refuse_other_images(engine: Engine, rows: CodeRows, first_id: int) -> None:
+    """Other images under the same ids would be lost without a word; some names are looked at."""
+    places = np.unique(np.linspace(0, len(rows) - 1, _COMPARED).astype(np.int64)) if len(rows) else np.empty(0, int)
+    ids = rows.ids[places] + first_id
+    for number, name, there in zip(ids.tolist(), rows.names[places], engine.describe(ids), strict=True):
+        if there is not None and there.name != str(name):
             raise UserError(
-                f"id {row + first_id} is {there.name!r} in the index and {str(items.names[row])!r} in the file: to add "
+                f"id {number} is {there.name!r} in the index and {str(name)!r} in the file: to add "
                 "the file, pass a --first-id past the ids in use; to begin anew, pass --replace"
             )

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from drlh.data.base import Picture, decode_picture
-from drlh.errors import UserError
+from drlh.data.base import Picture
 from drlh.report.page import STYLE, picture_tag
+from drlh.report.pictures import Pictures
 
 _SIDE = 160  # pixels of a thumbnail's longer side
 _LAYOUT = """
@@ -21,9 +21,9 @@ figure { width: 102px; overflow-wrap: anywhere; }
 """
 
 
-def search_page(results: Sequence[dict[str, Any]], images: Path | None) -> str:
-    """`results` of `stages.search_photos`; names of hits are paths below `images`, or below where we are."""
-    shown = "".join(_search(result, images or Path()) for result in results)
+def search_page(results: Sequence[dict[str, Any]], pictures: Pictures) -> str:
+    """`results` of `stages.search_photos`, with thumbnails from `pictures`."""
+    shown = "".join(_search(result, pictures) for result in results)
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>drlh search</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}{_LAYOUT}</style>'
@@ -33,22 +33,20 @@ def search_page(results: Sequence[dict[str, Any]], images: Path | None) -> str:
     )
 
 
-def _search(result: dict[str, Any], images: Path) -> str:
-    query = f"{_thumbnail(Path(result['photo']))}{html.escape(Path(result['photo']).name)}"
+def _search(result: dict[str, Any], pictures: Pictures) -> str:
+    photo = Path(result["photo"])
+    query = f"{_thumbnail(pictures.find(str(photo.absolute())), photo.name)}{html.escape(photo.name)}"
     hits = "".join(
-        f'<figure title="{html.escape(hit["name"])}">{_thumbnail(images / hit["name"])}'
+        f'<figure title="{html.escape(hit["name"])}">{_thumbnail(pictures.find(hit["name"]), hit["name"])}'
         f"{html.escape(', '.join(hit['labels']) or Path(hit['name']).name)} · {hit['distance']}</figure>"
         for hit in result["hits"]
     )
     return f'<div class="search"><figure class="query">{query}</figure><div class="hits">{hits}</div></div>'
 
 
-def _thumbnail(path: Path) -> str:
-    """A picture that has moved or broken since is a grey square, not the end of the page."""
-    try:
-        return picture_tag(_small(decode_picture(path.read_bytes(), str(path))), path.name)
-    except (OSError, UserError):
-        return '<div class="none">no picture</div>'
+def _thumbnail(picture: Picture | None, name: str) -> str:
+    """A picture that is no longer there is a grey square, not the end of the page."""
+    return '<div class="none">no picture</div>' if picture is None else picture_tag(_small(picture), name)
 
 
 def _small(picture: Picture) -> Picture:

@@ -1,0 +1,61 @@
+"""Finished blocks of codes on disk, so that work that was killed goes on where it stopped.
+
+A block is known by the model and by what its pictures are: name, size and time of a file, or the pixels themselves.
+"""
+
+import contextlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from drlh.data.base import Images
+from drlh.encoding.coder import Coded
+from drlh.errors import UserError
+from drlh.files import cache_directory, digest, read_npz, write_npz
+
+_FORMAT = "drlh-codes-part-1"
+
+
+class Parts:
+    """The parts of one model; with other pictures or another model there is nothing to find."""
+
+    def __init__(self, model_digest: str) -> None:
+        self._model = model_digest
+        self._directory = cache_directory() / "codes" / model_digest[:32]
+
+    def path_of(self, images: Images, rows: range) -> Path:
+        names = (f"{row} {images.name(row)}".encode("utf-8", "surrogateescape") for row in rows)
+        stamps = (_stamp(images, row) for row in rows)
+        return self._directory / f"{digest(_FORMAT, self._model, *names, *stamps)}.npz"
+
+    def forget(self, paths: list[Path]) -> None:
+        """Removes parts that are no longer needed."""
+        for path in paths:
+            path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # another run keeps parts here, or there never was one
+            self._directory.rmdir()
+
+
+def _stamp(images: Images, row: int) -> bytes:
+    try:
+        return images.stamp(row)
+    except UserError:  # told when the picture is read
+        return b""
+
+
+def store_part(path: Path, coded: Coded) -> None:
+    write_npz(path, {"good": coded.good, "packed": coded.packed, "left_out": np.array(json.dumps(coded.left_out))})
+
+
+def load_part(path: Path, n_rows: int, n_bytes: int) -> Coded | None:
+    """What is stored in `path`, or None where nothing is, or something damaged that must be made again."""
+    if not path.exists():
+        return None
+    try:
+        arrays = read_npz(path, map_members=False)
+        coded = Coded(arrays["good"], arrays["packed"], tuple(json.loads(str(arrays["left_out"]))))
+    except (UserError, KeyError, ValueError):
+        return None
+    fits = coded.good.shape == (n_rows,) and coded.packed.shape == (int(coded.good.sum()), n_bytes)
+    return coded if fits and coded.packed.dtype == np.uint8 else None
