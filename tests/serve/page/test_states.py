@@ -100,3 +100,15 @@ def test_an_empty_index_and_a_server_that_goes_and_comes_back(
         page.click("#tab-search")
         page.click("#samples a")
         page.wait_for_selector("a.hit")
+
+
+def test_an_answer_that_is_left_or_breaks_off_is_not_taken_for_an_empty_one(visit: Visits) -> None:
+    asked = """async (name) => {
+        const { ask } = await import("./page/api.js");
+        window.fetch = async () => ({ ok: true, json: () => Promise.reject(new DOMException("gone", name)) });
+        return ask("walk/7").then(() => "taken", (error) => `${error.name} ${error.status}`);
+    }"""
+    page = visit()
+    page.wait_for_selector("#samples a")
+    assert page.evaluate(asked, "AbortError").startswith("AbortError")
+    assert page.evaluate(asked, "NetworkError") == "Error 0"

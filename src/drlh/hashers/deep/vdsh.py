@@ -9,7 +9,7 @@ from drlh.hashers.deep.objective import Batch, Objective, Task
 from drlh.hashers.epochs import Check, is_count
 
 _NARROWER = 4  # than the one hidden layer of other methods, unless `hidden` is given
-_FEATURES = 1280  # for fewer, other methods have a wider layer and a larger rate, which many layers do not survive
+_FEATURES = 1280  # for fewer, other methods have a wider layer; many layers that wide do not learn at the same rate
 
 
 class VDSH(DeepHasher):
@@ -41,8 +41,9 @@ class VDSH(DeepHasher):
         return [("n_layers", is_count, wanted), ("hidden", lambda value: value is None or is_count(value), wanted)]
 
     def _sizes(self, n_images: int, n_features: int) -> Sizes:
-        sizes = super()._sizes(n_images, max(n_features, _FEATURES))
-        return sizes if self.hidden is not None else sizes | {"hidden": sizes["hidden"] // _NARROWER}
+        sizes = super()._sizes(n_images, n_features)
+        wide = super()._sizes(n_images, max(n_features, _FEATURES))["hidden"]
+        return sizes if self.hidden is not None else sizes | {"hidden": wide // _NARROWER}
 
     def _network(self, n_in: int, sizes: Sizes) -> nn.Module:
         return deep_network(n_in, self.n_bits, [sizes["hidden"]] * self.n_layers, sizes["feature_dropout"])

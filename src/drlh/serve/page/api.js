@@ -29,10 +29,20 @@ export async function ask(path, { body = null, signal = null } = {}) {
     Object.assign(options, { method: "POST", body: JSON.stringify(body), headers });
   }
   const answer = await reach(path, options);
-  const value = await answer.json().catch(() => ({}));
+  const value = await bodyOf(answer);
   if (answer.ok) return value;
   const wait = Number.parseInt(answer.headers.get("Retry-After"), 10);
   throw new Failure(answer.status, value.error ?? `The server answered ${answer.status}.`, wait || null);
+}
+
+async function bodyOf(answer) {
+  try {
+    return await answer.json();
+  } catch (error) {
+    if (error.name === "AbortError") throw error; // the query was left while its answer came
+    if (answer.ok) throw new Failure(0, "The server broke off its answer.");
+    return {}; // a proxy's error, which has no sentence of ours
+  }
 }
 
 async function reach(path, options) {
