@@ -29,14 +29,19 @@ function render() {
 }
 
 function listenToTabs() {
-  for (const name of TABS) $(`tab-${name}`).addEventListener("click", () => go({ tab: name }));
+  // The browser tells of a new address a moment later; the next key may be quicker.
+  const choose = (name) => {
+    go({ tab: name });
+    render();
+  };
+  for (const name of TABS) $(`tab-${name}`).addEventListener("click", () => choose(name));
   document.querySelector("[role=tablist]").addEventListener("keydown", (event) => {
     const now = TABS.indexOf(read().tab);
     const to = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: TABS.length - 1 }[event.key];
     if (to === undefined) return;
     event.preventDefault();
     const name = TABS[(to + TABS.length) % TABS.length];
-    go({ tab: name });
+    choose(name);
     $(`tab-${name}`).focus();
   });
 }
