@@ -138,6 +138,7 @@ def test_two_fingers_zoom_the_map(visit: Visits) -> None:
         hands.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": fingers})
     hands.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     page.tap("text=Select all in view")
+    page.wait_for_function("() => /^[0-9]+ /.test(document.querySelector('.side h3').textContent)")
     assert int(page.text_content(".side h3").split()[0]) < N_ITEMS
 
 
