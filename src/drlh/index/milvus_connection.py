@@ -86,13 +86,23 @@ def _open_file(path: Path) -> Client:
     if not _users[path]:
         _locks[path] = _lock(path)
     _users[path] += 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the embedded edition reads its version in a way setuptools frowns upon
+    for wait in (*_WAITS, None):  # now and then the embedded server is not there yet when it is first spoken to
         try:
-            return MilvusClient(str(path), grpc_options=_SELDOM_PINGED)
+            with warnings.catch_warnings():
+                warnings.simplefilter(
+                    "ignore"
+                )  # the embedded edition reads its version in a way setuptools frowns upon
+                return MilvusClient(str(path), grpc_options=_SELDOM_PINGED)
         except (MilvusException, RuntimeError) as error:
-            _leave_file(path)
-            raise UserError(f"{path} cannot be opened by Milvus, perhaps it is no file of Milvus: {error}") from error
+            if wait is None:
+                _leave_file(path)
+                raise UserError(
+                    f"{path} cannot be opened by Milvus, perhaps it is no file of Milvus: {error}"
+                ) from error
+            if _users[path] == 1:
+                _end_server(path)
+            time.sleep(wait)
+    raise AssertionError("unreachable")
 
 
 def _lock(path: Path) -> IO[bytes]:
@@ -117,10 +127,14 @@ def disconnect(client: Client, address: Address) -> None:
 def _leave_file(path: Path) -> None:
     _users[path] -= 1
     if not _users[path]:
-        from milvus_lite.server_manager import server_manager_instance
-
-        server_manager_instance.release_server(str(path))
+        _end_server(path)
         _locks.pop(path).close()
+
+
+def _end_server(path: Path) -> None:
+    from milvus_lite.server_manager import server_manager_instance
+
+    server_manager_instance.release_server(str(path))
 
 
 def told(work: Callable[[], Result], address: Address) -> Result:
