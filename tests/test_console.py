@@ -27,11 +27,15 @@ def test_a_caller_that_knows_the_time_left_says_it_alone(capsys: pytest.CaptureF
     assert capsys.readouterr().err == "cells, about 3 min left: itq 16 bits: 1 of 4\n"
 
 
-def test_work_taken_up_again_is_timed_from_there(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = [0.0]
-    monkeypatch.setattr("drlh.console.time.monotonic", lambda: clock[0])
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, which a test sets by its only entry."""
+    now = [0.0]
+    monkeypatch.setattr("drlh.console.time.monotonic", lambda: now[0])
+    return now
+
+
+def test_work_taken_up_again_is_timed_from_there(capsys: pytest.CaptureFixture[str], clock: list[float]) -> None:
     with ProgressBar() as bar:
         for clock[0], done in ((5.0, 10), (205.0, 11), (405.0, 12)):
             bar(done, 16, "epochs")
@@ -42,10 +46,8 @@ def test_work_taken_up_again_is_timed_from_there(
 
 
 def test_words_after_the_first_do_not_start_the_clock_anew(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], clock: list[float]
 ) -> None:
-    clock = [0.0]
-    monkeypatch.setattr("drlh.console.time.monotonic", lambda: clock[0])
     with ProgressBar() as bar:
         for clock[0], done, what in ((0.0, 0, "cells, now itq"), (100.0, 1, "cells, now sh"), (200.0, 2, "cells")):
             bar(done, 4, what)

@@ -27,7 +27,7 @@ from drlh.hashers.base import save_hasher
 from drlh.hashers.methods import find_method, load_hasher, make_hasher
 from drlh.index.addresses import create_engine, shown
 from drlh.index.engine import Engine, Found
-from drlh.index.loading import index_notes, load_items, load_rows
+from drlh.index.loading import index_notes, load_items, load_rows, made_with
 from drlh.index.recall import measure_recall
 from drlh.progress import Progress, quiet
 
@@ -203,7 +203,7 @@ def search_photos(
 ) -> list[dict[str, Any]]:
     """For each photo its code and the k nearest items, or all within `radius`, with name, labels and distance."""
     hasher, notes = load_hasher(model)
-    if engine.notes.get("model_sha256") not in (None, file_digest(model)):
+    if not made_with(engine.notes, file_digest(model)):
         raise UserError(f"the codes of this index were not made with {model}: name the model that made them")
     images = FileImages(Path(), [str(photo) for photo in photos])
     pictures = [images.read(row) for row in range(len(images))]

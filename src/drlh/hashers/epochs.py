@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -17,17 +16,8 @@ from drlh.errors import UserError
 from drlh.files import digest, is_writer
 from drlh.hashers.base import Features, Hasher
 from drlh.hashers.checkpoint import Arrays, load_checkpoint, save_checkpoint
+from drlh.hashers.checks import Check, check_values
 from drlh.progress import Progress, quiet
-
-Check = tuple[str, Callable[[Any], bool], str]  # a parameter, whether a value of it will do, what is wanted
-
-
-def is_whole(value: Any) -> bool:
-    return isinstance(value, Integral)
-
-
-def is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and int(value) >= 1
 
 
 class Run(Protocol):
@@ -106,18 +96,6 @@ class EpochHasher(Hasher):
         if device.type != "cpu" and not (device.type == "cuda" and torch.cuda.is_available()):
             raise UserError(f"device of {owner} must be one that torch finds here: got {name!r}; take auto or cpu")
         return device
-
-
-def check_values(owner: str, checks: list[Check], values: Callable[[str], Any]) -> None:
-    """Refuses the first parameter of `owner` whose value will not do."""
-    for name, holds, wanted in checks:
-        value = values(name)
-        try:
-            right = holds(value)
-        except (TypeError, ValueError):  # not even a number
-            right = False
-        if not right:
-            raise UserError(f"{name} of {owner} must be {wanted}: got {value!r}")
 
 
 def kept_epochs(

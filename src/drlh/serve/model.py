@@ -16,6 +16,7 @@ from drlh.features import extractor_from
 from drlh.features.extractor import Extractor
 from drlh.files import file_digest
 from drlh.hashers.methods import find_method, load_hasher
+from drlh.index.loading import made_with
 from drlh.serve.batching import Batcher
 from drlh.serve.refusals import Refusal
 
@@ -94,5 +95,5 @@ class Model:
 
 def check_index(model: Model, notes: dict[str, Any], n_bits: int, index: str) -> None:
     """Codes of another model cannot be searched with codes of this one."""
-    if notes.get("model_sha256") not in (None, model.sha256) or n_bits != model.n_bits:
+    if not made_with(notes, model.sha256) or n_bits != model.n_bits:
         raise UserError(f"the codes of {index} were not made with {model.path}: name the model that made them")

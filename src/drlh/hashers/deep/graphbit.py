@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from drlh.codes import Codes, round_to_codes
+from drlh.hashers.checks import Check, is_whole
 from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.networks import Head
 from drlh.hashers.deep.objective import Arrays, Batch, Objective, Outputs, Task
-from drlh.hashers.epochs import Check, is_whole
 
 _EPOCHS = 10  # half of them before the graph, as in the authors' program
 _QUICKER = 5  # than other methods: the longer bits search, the more of them find the same direction

@@ -15,11 +15,12 @@ from torch import Tensor, nn
 from drlh.cnn.backbones import Body
 from drlh.codes import Codes, round_to_codes
 from drlh.hashers.base import Features, RandomState
+from drlh.hashers.checks import Check, is_count, is_whole
 from drlh.hashers.deep.loop import Rules, Training, outputs_of
 from drlh.hashers.deep.networks import Head
 from drlh.hashers.deep.objective import Objective, Task
 from drlh.hashers.drlh.presets import epochs_for, sizes_for
-from drlh.hashers.epochs import Check, EpochHasher, is_count, is_whole
+from drlh.hashers.epochs import EpochHasher
 from drlh.hashers.probe import hold_out
 from drlh.hashers.scaling import column_scale, powered
 from drlh.progress import Progress

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor, nn
 
 from drlh.codes import Codes, round_to_codes
+from drlh.hashers.checks import Check, is_count
 from drlh.hashers.deep.distances import squared_distances
 from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.objective import Batch, Objective, Task
 from drlh.hashers.deep.triplets import MOST_QUERIES, similar_triplets
-from drlh.hashers.epochs import Check, is_count
 
 
 class NINH(DeepHasher):

@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from drlh.cnn.backbones import Body, begin_body, module_of
 from drlh.errors import UserError
 from drlh.files import digest
+from drlh.hashers.checks import Check, check_values, is_count, is_whole
 from drlh.hashers.deep.loop import Rules, Training, outputs_of
 from drlh.hashers.deep.objective import Batch, Objective
-from drlh.hashers.epochs import Check, check_values, is_count, is_whole, kept_epochs, rated_groups
+from drlh.hashers.epochs import kept_epochs, rated_groups
 from drlh.progress import Progress, quiet
 
 Rows = NDArray[np.float32]

@@ -11,11 +11,11 @@ from torch import Tensor
 from drlh.codes import Codes, round_to_codes
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.base import Features
+from drlh.hashers.checks import Check, is_whole
 from drlh.hashers.deep.distances import squared_distances
 from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.objective import Arrays, Batch, Objective, Outputs, Task
 from drlh.hashers.deep.triplets import MOST_QUERIES, similar_triplets
-from drlh.hashers.epochs import Check, is_whole
 from drlh.hashers.itq import improve_rotation, procrustes
 
 _SEARCH = 400, 2000  # queries and searched images of the training set that judge a rotation

@@ -1,15 +1,14 @@
 """FastH: infer the bit the labels want, then teach it to boosted trees, one bit after the other."""
 
-from collections.abc import Callable
-from numbers import Integral
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drlh.codes import Codes, round_to_codes
-from drlh.errors import UserError
 from drlh.hashers.base import Features, Hasher, RandomState
+from drlh.hashers.checks import Check, check_values, is_count
 from drlh.hashers.fasth.inference import Signs, infer_bit, make_blocks
 from drlh.hashers.fasth.pairs import draw_pairs, pair_losses
 from drlh.hashers.fasth.trees import (
@@ -118,14 +117,7 @@ class FastH(Hasher):
         return flat_trees(model, edges)
 
     def _check_parameters(self) -> None:
-        for name, holds, wanted in _CHECKS:
-            value = getattr(self, name)
-            try:
-                right = holds(value)
-            except (TypeError, ValueError):  # not even a number
-                right = False
-            if not right:
-                raise UserError(f"{name} of FastH must be {wanted}: got {value!r}")
+        check_values("FastH", _CHECKS, partial(getattr, self))
 
 
 def trees_for(n_rows: int) -> int:
@@ -133,15 +125,11 @@ def trees_for(n_rows: int) -> int:
     return int(np.clip(n_rows // 10, 20, 200))
 
 
-def _count(value: Any) -> bool:
-    return isinstance(value, Integral) and int(value) >= 1
-
-
-_CHECKS: list[tuple[str, Callable[[Any], bool], str]] = [
-    ("n_trees", lambda value: value is None or _count(value), "a whole number of at least 1"),
-    ("depth", _count, "a whole number of at least 1"),
+_CHECKS: list[Check] = [
+    ("n_trees", lambda value: value is None or is_count(value), "a whole number of at least 1"),
+    ("depth", is_count, "a whole number of at least 1"),
     ("learning_rate", lambda value: 0 < value < np.inf, "above 0"),
-    ("max_features", _count, "a whole number of at least 1"),
-    ("n_pairs", _count, "a whole number of at least 1"),
-    ("n_sweeps", _count, "a whole number of at least 1"),
+    ("max_features", is_count, "a whole number of at least 1"),
+    ("n_pairs", is_count, "a whole number of at least 1"),
+    ("n_sweeps", is_count, "a whole number of at least 1"),
 ]
