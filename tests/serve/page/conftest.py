@@ -123,6 +123,14 @@ def browser(chromium: str) -> Iterator[Any]:
         opened.close()
 
 
+def place(page: Any, point: dict[str, Any]) -> tuple[float, float]:
+    """Where a point of the map lies on the screen before anything is zoomed."""
+    box = page.locator("canvas").bounding_box()
+    size = min(box["width"], box["height"]) - 32
+    x = box["x"] + box["width"] / 2 + (point["x"] - 0.5) * size
+    return x, box["y"] + box["height"] / 2 + (point["y"] - 0.5) * size
+
+
 @dataclass
 class Visits:
     """Opens pages and remembers what went wrong in them."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from tests.serve.conftest import N_ITEMS
-from tests.serve.page.conftest import MAP_PATIENCE, PLACES, Visits
+from tests.serve.page.conftest import MAP_PATIENCE, PLACES, Visits, place
 
 Keep = Callable[[Any, str], None]
 
@@ -20,16 +20,12 @@ def open_map(visit: Visits, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
     return page, points
 
 
-def place(page: Any, point: dict[str, Any]) -> tuple[float, float]:
-    """Where a point lies on the screen before anything is zoomed."""
-    box = page.locator("canvas").bounding_box()
-    size = min(box["width"], box["height"]) - 32
-    x = box["x"] + box["width"] / 2 + (point["x"] - 0.5) * size
-    return x, box["y"] + box["height"] / 2 + (point["y"] - 0.5) * size
-
-
 def room_around(point: dict[str, Any], points: list[dict[str, Any]]) -> float:
-    return min(math.dist((point["x"], point["y"]), (one["x"], one["y"])) for one in points if one is not point)
+    return min(far_from(point, one) for one in points if one is not point)
+
+
+def far_from(point: dict[str, Any], other: dict[str, Any]) -> float:
+    return math.dist((point["x"], point["y"]), (other["x"], other["y"]))
 
 
 def widest_gap(points: list[dict[str, Any]]) -> float:
@@ -123,9 +119,9 @@ def test_a_class_can_be_shown_alone(visit: Visits) -> None:
     page, points = open_map(visit)
     page.click(".classes [data-class='3']")
     assert page.get_attribute(".classes [data-class='3']", "aria-pressed") == "true"
-    other = next(point for point in points if point["label"] != "3"
-                 and all(abs(point["x"] - one["x"]) + abs(point["y"] - one["y"]) > 0.1
-                         for one in points if one["label"] == "3"))  # fmt: skip
+    threes = [point for point in points if point["label"] == "3"]
+    others = [point for point in points if point["label"] != "3"]
+    other = max(others, key=lambda point: min(far_from(point, three) for three in threes))
     page.mouse.move(*place(page, other))
     page.wait_for_timeout(150)
     assert page.is_hidden(".hint")
