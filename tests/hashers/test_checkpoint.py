@@ -14,6 +14,7 @@ from drlh.hashers.checkpoint import (
     load_optimizer,
     module_arrays,
     optimizer_arrays,
+    restored,
     save_checkpoint,
 )
 
@@ -126,3 +127,16 @@ def test_loading_a_module_takes_its_own_arrays_alone() -> None:
     found = nn.Linear(2, 2)
     load_module(found, arrays, "net")
     assert torch.equal(found.weight, one.weight)
+
+
+def test_a_network_is_restored_without_drawing_weights_or_copying_them() -> None:
+    first = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    kept = {name: value.numpy() for name, value in first.state_dict().items()}
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    second = restored(lambda: nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)), kept)
+    assert torch.equal(torch.get_rng_state(), before)
+    seen = torch.ones(4, 3)
+    assert torch.equal(second(seen), first.eval()(seen))
+    assert second[0].weight.data_ptr() == kept["0.weight"].ctypes.data
+    assert not any(value.requires_grad for value in second.parameters())

@@ -1,8 +1,8 @@
 """Checkpoints: everything the next epoch depends on, in one file that is replaced at once."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from drlh.errors import UserError
 from drlh.files import atomic_path
 
 Arrays = dict[str, NDArray[Any]]
+Module = TypeVar("Module", bound=nn.Module)
 FILE = "checkpoint.safetensors"
 
 
@@ -53,6 +54,14 @@ def module_arrays(module: nn.Module, prefix: str) -> Arrays:
 def load_module(module: nn.Module, arrays: Mapping[str, NDArray[Any]], prefix: str) -> None:
     own = {name.removeprefix(f"{prefix}."): value for name, value in arrays.items() if name.startswith(f"{prefix}.")}
     module.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in own.items()})
+
+
+def restored(build: Callable[[], Module], weights: Mapping[str, NDArray[Any]]) -> Module:
+    """What `build` makes, with these weights in place: no first weights are drawn and nothing is copied."""
+    with torch.device("meta"):
+        module = build()
+    module.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()}, assign=True)
+    return module.eval().requires_grad_(False)
 
 
 def optimizer_arrays(optimizer: torch.optim.Optimizer) -> Arrays:

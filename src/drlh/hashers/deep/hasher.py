@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from drlh.cnn.backbones import Body
 from drlh.codes import Codes, round_to_codes
 from drlh.hashers.base import Features, RandomState
+from drlh.hashers.checkpoint import restored
 from drlh.hashers.checks import Check, is_count, is_whole
 from drlh.hashers.deep.loop import Rules, Training, outputs_of
 from drlh.hashers.deep.networks import Head
@@ -176,10 +177,8 @@ class DeepHasher(EpochHasher):
 
     def _outputs(self, features: Features) -> Tensor:
         """(n, n_outputs) of the fitted network."""
-        with torch.random.fork_rng([]):  # a new network draws weights, though only to lose them
-            sizes = {"hidden": self.hidden_, "dropout": 0.0, "feature_dropout": 0.0}
-            network = self._whole(self._body(self.n_features_in_), sizes)
-        network.load_state_dict({name: torch.from_numpy(value) for name, value in self.weights_.items()})
+        sizes = {"hidden": self.hidden_, "dropout": 0.0, "feature_dropout": 0.0}
+        network = restored(lambda: self._whole(self._body(self.n_features_in_), sizes), self.weights_)
         inputs = self._inputs(features)
         return outputs_of(network.to(inputs.device), inputs)
 

@@ -1,5 +1,6 @@
 """DRLH as a hasher: presets, fitting with checkpoints, encoding, and the walk of one image."""
 
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from drlh.codes import Codes
 from drlh.errors import UserError
 from drlh.hashers.base import Features, RandomState
-from drlh.hashers.checkpoint import Arrays, load_module, module_arrays
+from drlh.hashers.checkpoint import restored
 from drlh.hashers.drlh import learner as default_learning
 from drlh.hashers.drlh import learning as paper_learning
 from drlh.hashers.drlh.codebook import make_codebook
@@ -29,7 +30,6 @@ from drlh.hashers.probe import Probe, hold_out
 from drlh.hashers.scaling import column_scale, powered
 from drlh.progress import Progress
 
-_WEIGHTS = "weights"
 Run = default_learning.WalkLearner | paper_learning.Learner
 
 
@@ -167,8 +167,8 @@ class DRLH(EpochHasher):
 
     def _keep(self, run: Run) -> None:
         """The agent as it is now becomes the model."""
-        arrays = module_arrays(run.policy_network, _WEIGHTS)
-        self.weights_ = {name.removeprefix(f"{_WEIGHTS}."): array for name, array in arrays.items()}
+        state = run.policy_network.state_dict()
+        self.weights_ = {name: value.detach().cpu().numpy().copy() for name, value in state.items()}
         if isinstance(run, default_learning.WalkLearner):
             self.kappa_ = run.score.kappa
         self.embedding_ = run.embedding.cpu().numpy().astype(np.int8)
@@ -227,32 +227,28 @@ class DRLH(EpochHasher):
 
     def _policy(self) -> WalkPolicy | PaperPolicy:
         """The fitted agent, from plain arrays."""
-        with torch.random.fork_rng([]):  # a new network draws weights, though only to lose them
-            return self._restored_policy()
-
-    def _restored_policy(self) -> WalkPolicy | PaperPolicy:
         device = self._torch_device()
         projection = torch.from_numpy(self.projection_).to(device)
         n_features, n_classes = self.n_features_in_, len(self.embedding_)
-        arrays: Arrays = {f"{_WEIGHTS}.{name}": array for name, array in self.weights_.items()}
         if self.preset == "paper":
             actions, hidden = self._actions(device), len(self.weights_["features.bias"])
-            paper = PaperNetwork(n_features, actions, hidden=(hidden, hidden), dropout=0.0)
-            load_module(paper, arrays, _WEIGHTS)
-            return PaperPolicy(paper.to(device).requires_grad_(False), actions, projection, self._max_steps())
+            paper = restored(
+                lambda: PaperNetwork(n_features, actions, hidden=(hidden, hidden), dropout=0.0), self.weights_
+            )
+            return PaperPolicy(paper.to(device), actions, projection, self._max_steps())
         n_branches, _, hidden = self.weights_["first"].shape
-        network = WalkNetwork(
-            n_features, n_classes, self.n_bits, n_branches=n_branches, hidden=hidden, multilabel=self.multilabel_,
-            body=self._body(n_features),
-        )  # fmt: skip
-        load_module(network, arrays, _WEIGHTS)
-        network = network.to(device).eval().requires_grad_(False)
-        ahead = type(network.ahead)(n_classes, self.n_bits).double().to(device)
-        ahead.load_state_dict(network.ahead.state_dict())
+        network = restored(
+            lambda: WalkNetwork(
+                n_features, n_classes, self.n_bits, n_branches=n_branches, hidden=hidden, multilabel=self.multilabel_,
+                body=self._body(n_features),
+            ),
+            self.weights_,
+        ).to(device)  # fmt: skip
+        ahead = deepcopy(network.ahead).double()
         embedding = torch.from_numpy(self.embedding_).double().to(device)
         score = Score(embedding, self.kappa_)
         gamma = float(self._value("gamma"))
-        return WalkPolicy(network, ahead.requires_grad_(False), score, projection, gamma, self._max_steps())
+        return WalkPolicy(network, ahead, score, projection, gamma, self._max_steps())
 
     def _seen(self, features: Features) -> torch.Tensor:
         """Features as the network sees them; pictures as they are."""

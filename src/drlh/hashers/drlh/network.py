@@ -70,12 +70,8 @@ class WalkNetwork(nn.Module):
         return self._weights(torch.baddbmm(self.second_bias, hidden, self.second))
 
     def labels(self, features: Tensor) -> Tensor:
-        """(n, C): the mean over the branches, as one wide layer and one narrow."""
-        features = self.body(features) if self.body else features
-        wide = self.first.permute(1, 0, 2).reshape(self.first.shape[1], -1)
-        hidden = torch.relu(torch.addmm(self.first_bias.reshape(-1), features, wide))
-        by_branch = hidden.view(len(features), self.n_branches, self.hidden).transpose(0, 1)
-        return self._weights(torch.baddbmm(self.second_bias, by_branch, self.second)).mean(dim=0)
+        """(n, C): the mean over the branches."""
+        return self.branch_labels(features).mean(dim=0)
 
     def _weights(self, logits: Tensor) -> Tensor:
         """One label among all, or each label for itself."""
