@@ -56,4 +56,4 @@ def test_methods_stand_side_by_side_and_a_known_look_is_not_made_again(bench: Be
         make_look(bench, cell, "tsne")
         assert look_path(bench, cell, "tsne").exists()
     (drawing,) = look_figures(read_looks(tmp_path))
-    assert all(f">{name}</text>" in drawing.svg for name in ("LSH", "ITQ", "a", "b", "c"))
+    assert all(f">{name}</text>" in drawing.svg for name in ("lsh", "ITQ", "a", "b", "c"))

@@ -54,11 +54,11 @@ def _listed(table: str, *more: str) -> Callable[[int], list[Row]]:
     rows = [Row(name, name.lower()) for name in published_rows(table, "cifar10")]
     known = {row.method for row in rows}
     others = [name for name in (*more, *CONTROLS, *(line.name for line in REFERENCES)) if name not in known]
-    return lambda n_bits: rows + [Row(find_method(name).class_name, name) for name in others]
+    return lambda n_bits: rows + [Row(find_method(name).written, name) for name in others]
 
 
 def _every(n_bits: int) -> list[Row]:
-    return [Row(method.class_name, method.name) for method in METHODS + REFERENCES]
+    return [Row(method.written, method.name) for method in METHODS + REFERENCES]
 
 
 def _eta(n_bits: int) -> list[Row]:
@@ -100,13 +100,13 @@ def _timing(n_bits: int) -> list[Row]:
     if n_bits == 32:
         names = ("drlh", "greedyhash", "hashnet")
         rows += [
-            Row(f"{find_method(name).class_name}, {n} epochs", name, {"n_epochs": n}) for name in names for n in BUDGETS
+            Row(f"{find_method(name).written}, {n} epochs", name, {"n_epochs": n}) for name in names for n in BUDGETS
         ]
     return rows
 
 
 def _picked(*methods: str) -> Callable[[int], list[Row]]:
-    return lambda n_bits: [Row(find_method(name).class_name, name) for name in methods]
+    return lambda n_bits: [Row(find_method(name).written, name) for name in methods]
 
 
 _DIGITS = Panel("digits", "split", (16,), n_query=500)

@@ -24,6 +24,13 @@ class Method:
     module: str
     reference: str
 
+    @property
+    def written(self) -> str:
+        """As its paper writes it; controls have no paper."""
+        return self.name if self.family == "control" else _OTHERWISE.get(self.name, self.class_name)
+
+
+_OTHERWISE = {"talr-ap": "TALR-AP"}  # what is no name of a class
 
 _EVALUATION = "Sablayrolles et al., How should we evaluate supervised hashing?, ICASSP 2017"
 

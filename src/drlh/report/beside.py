@@ -63,19 +63,13 @@ def _compared_grid(table: Table, group: Group, records: Sequence[Record]) -> Gri
     others = {record["method"] for record in plain if record["bits"]} - named.keys()
     codes = sorted(others, key=lambda name: -_best(plain, name))
     rows = [_compared_row(table, data, name, method, plain, bits) for method, name in named.items()]
-    rows += [_compared_row(table, data, _shown_name(method), method, plain, bits) for method in codes]
+    rows += [_compared_row(table, data, find_method(method).written, method, plain, bits) for method in codes]
     rows += [row for row in _reference_rows(plain, bits) if row]
     notes = [f"Features: the paper's are {published_features(table.name, data)}; ours are `{group.source}`. {_RULES}"]
     notes += [_ABOVE] if (table.name, data) == ("traditional", "cifar10") else []
     notes += [SEEN] if labels_seen(records) else []
     title = f"{table.title}: {_DATA[data]}, {group.protocol}"
     return Grid(title, ["method", *(f"{n} bits" for n in bits), "seeds"], rows, notes)
-
-
-def _shown_name(method: str) -> str:
-    """As its paper writes it; controls have no paper."""
-    found = find_method(method)
-    return method if found.family == "control" else found.class_name
 
 
 def _best(records: Sequence[Record], method: str) -> float:

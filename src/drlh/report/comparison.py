@@ -5,7 +5,7 @@ from statistics import mean
 
 from drlh.evaluate.bootstrap import paired_bootstrap
 from drlh.evaluate.records import Group, Record, arrays_of, by_group
-from drlh.hashers.methods import DEFAULT_METHOD
+from drlh.hashers.methods import DEFAULT_METHOD, find_method
 from drlh.report.grid import Grid, signed
 
 _NOTE = (
@@ -44,14 +44,20 @@ def _row(group: Group, records: Sequence[Record], n_bits: int) -> list[str] | No
     interval = f"{signed(found.low)} to {signed(found.high)}"
     seeds = str(len(first))
     place = f"{group.source}, {group.protocol}, {group.n_train:,} training images"
-    return [place, str(n_bits), values[0], name, values[1], signed(found.difference), interval, seeds]
+    other = find_method(name).written
+    return [place, str(n_bits), values[0], other, values[1], signed(found.difference), interval, seeds]
 
 
 def pairs_of(ours: Sequence[Record], theirs: Sequence[Record]) -> list[tuple[Record, Record]]:
-    """Records of the same split, whose queries can be compared one by one."""
-    by_split = {record["split_digest"]: record for record in theirs if arrays_of(record)}
+    """Records of the same split and seed, whose queries can be compared one by one."""
+    by_split = {_split(record): record for record in theirs if arrays_of(record)}
     return [
-        (record, by_split[record["split_digest"]])
+        (record, by_split[_split(record)])
         for record in sorted(ours, key=lambda one: one["seed"])
-        if record["split_digest"] in by_split and arrays_of(record)
+        if _split(record) in by_split and arrays_of(record)
     ]
+
+
+def _split(record: Record) -> tuple[str, int]:
+    """Some protocols have one split for all seeds."""
+    return record["split_digest"], record["seed"]

@@ -40,7 +40,7 @@ def planes(group: Group, looks: Sequence[Record]) -> Drawing:
             for number, label in enumerate(look["classes"]):
                 points = shown[arrays["labels"] == number]
                 axes.scatter(*points.T, s=6, lw=0, alpha=0.75, color=PALETTE[number % len(PALETTE)], label=label)
-            axes.set(title=find_method(look["method"]).class_name, xticks=[], yticks=[])
+            axes.set(title=find_method(look["method"]).written, xticks=[], yticks=[])
             axes.grid(visible=False)
         handles, labels = axes.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=10, fontsize=8, markerscale=2, handletextpad=0)
