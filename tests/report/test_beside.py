@@ -51,6 +51,16 @@ def test_features_and_protocol_decide_the_table(leave: Leave, tmp_path: Path) ->
     )
 
 
+def test_other_features_add_a_table_of_what_was_run(leave: Leave, tmp_path: Path) -> None:
+    leave("drlh", 16, 0.9, data="better")
+    for method in ("drlh", "itq"):
+        leave(method, 16, 0.8, data="usual")
+    usual, better, _ = paper_grids("cnn", read_records(tmp_path))
+    assert (next(iter(rows_of(usual))), len(rows_of(usual))) == ("SH", 9)
+    assert list(rows_of(better)) == ["**DRLH**"]
+    assert (usual.title.count("usual"), better.title.count("better")) == (0, 1)
+
+
 def test_parameters_set_a_record_apart_from_the_plain_method(leave: Leave, tmp_path: Path) -> None:
     leave("drlh", 16, 0.8)
     leave("drlh", 16, 0.1, parameters={"preset": "paper"})

@@ -50,25 +50,32 @@ def belongs(group: Group, table: str) -> bool:
 
 def _compared(table: Table, records: Sequence[Record]) -> list[Grid]:
     groups = {group: found for group, found in by_group(records).items() if belongs(group, table.name)}
-    grids = [_compared_grid(table, group, found) for group, found in groups.items()]
+    fullest = sorted(groups, key=lambda group: -len({record["method"] for record in groups[group]}))
+    grids, seen = [], set[str | None]()
+    for group in fullest:
+        grids.append(_compared_grid(table, group, groups[group], data_of(group) not in seen))
+        seen.add(data_of(group))
     missing = [data for data in _DATA if data not in {data_of(group) for group in groups}]
     return grids + [_missing_grid(table, data) for data in missing]
 
 
-def _compared_grid(table: Table, group: Group, records: Sequence[Record]) -> Grid:
+def _compared_grid(table: Table, group: Group, records: Sequence[Record], is_fullest: bool) -> Grid:
+    """The fullest grid of a data set has all of the paper's rows; others, on other features, those that were run."""
     data = data_of(group) or ""
     plain = [record for record in records if not record["parameters"]]
     bits = next(panel.bits for panel in table.panels if panel.protocol.startswith(data))
     named = {find_method(name.lower()).name: name for name in published_rows(table.name, data)}
-    others = {record["method"] for record in plain if record["bits"]} - named.keys()
+    run = {record["method"] for record in plain if record["bits"]}
+    others = run - named.keys()
     codes = sorted(others, key=lambda name: -_best(plain, name))
-    rows = [_compared_row(table, data, name, method, plain, bits) for method, name in named.items()]
+    listed = [(name, method) for method, name in named.items() if is_fullest or method in run]
+    rows = [_compared_row(table, data, name, method, plain, bits) for name, method in listed]
     rows += [_compared_row(table, data, find_method(method).written, method, plain, bits) for method in codes]
     rows += [row for row in _reference_rows(plain, bits) if row]
     notes = [f"Features: the paper's are {published_features(table.name, data)}; ours are `{group.source}`. {_RULES}"]
     notes += [_ABOVE] if (table.name, data) == ("traditional", "cifar10") else []
     notes += [SEEN] if labels_seen(records) else []
-    title = f"{table.title}: {_DATA[data]}, {group.protocol}"
+    title = f"{table.title}: {_DATA[data]}, {group.protocol}" + ("" if is_fullest else f", {group.source}")
     return Grid(title, ["method", *(f"{n} bits" for n in bits), "seeds"], rows, notes)
 
 
