@@ -29,7 +29,7 @@ def torchrun(*arguments: object) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("method", "parameters"),
     [
-        ("drlh", {"n_epochs": 6, "hidden": 32}),
+        ("drlh", {"n_epochs": 6, "hidden": 32, "priority": 1.0}),
         ("drlh", {"n_epochs": 3, "hidden": 32, "preset": "paper", "learning_rate": 0.001}),
         ("dpsh", {"n_epochs": 8, "hidden": 32}),  # has a memory of all images' outputs
         ("greedyhash", {"n_epochs": 8, "hidden": 32}),  # its loss has weights of its own

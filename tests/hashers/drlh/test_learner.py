@@ -10,7 +10,7 @@ from tests.hashers.drlh.exact_q import all_signs, exact_q
 
 from drlh.hashers.drlh.codebook import make_codebook
 from drlh.hashers.drlh.environment import one_bit_actions
-from drlh.hashers.drlh.learner import Rules, WalkLearner
+from drlh.hashers.drlh.learner import Rules, WalkLearner, priorities
 from drlh.hashers.drlh.network import WalkNetwork, flip_values
 from drlh.hashers.drlh.rewards import ScoreReward
 from drlh.hashers.drlh.score import Score, sharpness
@@ -126,6 +126,28 @@ def test_the_greedy_walk_earns_nearly_all_there_is_to_earn(gamma: float) -> None
         earned.append(learner.score.shares(ended).log()[:, kind] - log_shares[:, kind])
         best.append(log_shares[:, kind].max() - log_shares[:, kind])
     assert torch.cat(earned).mean() >= 0.95 * torch.cat(best).mean()
+
+
+def test_weights_grow_with_errors_and_are_one_on_average() -> None:
+    errors = torch.tensor([1.0, 4.0, 4.0, 7.0])
+    assert torch.equal(priorities(errors, 1.0), torch.tensor([0.25, 1.0, 1.0, 1.75]))
+    assert torch.equal(priorities(errors, 0.0), torch.ones(4))
+    assert torch.allclose(priorities(torch.tensor([1.0, 4.0]), 0.5), torch.tensor([2.0, 4.0]) / 3)
+    assert torch.equal(priorities(torch.zeros(3), 1.0), torch.zeros(3))  # nothing is wrong, nothing counts
+    one_of_many = torch.cat([torch.zeros(999), torch.ones(1)])
+    assert priorities(one_of_many, 1.0).max() == 20  # one image does not decide alone
+
+
+def test_what_is_rare_and_wrong_is_learned_sooner_with_priority() -> None:
+    def worst_error(priority: float) -> float:
+        learner = make_learner(n_epochs=20, priority=priority)
+        rare = torch.arange(240) % 60 == 0  # images of the first kind that say they belong to another class
+        learner.features[rare] += 0.5
+        learner.weights[rare] = SURE[1]
+        seen = learned(learner).policy_network.labels(learner.features[rare])
+        return float((seen - SURE[1]).square().sum(dim=1).mean())
+
+    assert worst_error(1.0) < 0.5 * worst_error(0.0)
 
 
 def test_the_learning_rate_rises_over_a_tenth_and_falls_to_nothing() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from drlh.hashers.drlh.presets import sizes_for
+from drlh.hashers.drlh.presets import priority_for, sizes_for
 
 
 def test_few_features_meet_a_wider_network_of_about_the_same_cost() -> None:
@@ -18,3 +18,7 @@ def test_sizes_stay_in_their_range(n_features: int) -> None:
     assert 256 <= sizes["hidden"] <= 1024
     assert 0.3 <= sizes["dropout"] <= 0.5
     assert 0.1 <= sizes["feature_dropout"] <= 0.3
+
+
+def test_only_many_images_have_hard_ones_that_count_more() -> None:
+    assert [priority_for(n) for n in (100, 19_999, 20_000, 1_000_000)] == [0, 0, 1, 1]

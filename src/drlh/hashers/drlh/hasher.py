@@ -21,7 +21,7 @@ from drlh.hashers.drlh.environment import ActionSet, one_bit_actions, two_bit_ac
 from drlh.hashers.drlh.network import WalkNetwork
 from drlh.hashers.drlh.paper_network import PaperNetwork
 from drlh.hashers.drlh.policies import PaperPolicy, Trace, WalkPolicy, start_signs
-from drlh.hashers.drlh.presets import MOST_STATED, PRESETS, checks, epochs_for, sizes_for
+from drlh.hashers.drlh.presets import MOST_STATED, PRESETS, checks, epochs_for, priority_for, sizes_for
 from drlh.hashers.drlh.rewards import PaperReward, check_labels
 from drlh.hashers.drlh.scalars import scalar_writer
 from drlh.hashers.drlh.score import Score, share_of, sharpness
@@ -59,11 +59,13 @@ class DRLH(EpochHasher):
     depends on the image, or `fixed`, one for all. Default preset: `n_branches` networks that are averaged; `top`, the
     probability a code on its codeword states for its class (`auto`: as sure as the agent is of its images, at most
     0.955); `follow`, how far confused classes' codewords move together (0 leaves them); `feature_dropout`; `power` of
-    the features; `weight_decay`. Paper preset: `sigma` and `eta` of the stop reward (eta is half the codebook's radius
-    unless given), `flips` (1, or 2 for pairs too), `guided` exploration, `double` Q-learning, `huber` loss,
-    `target_every` updates. `backbone`: a CNN (`cnn-small`, `alexnet`, `cnn-f`, `nin`) that learns with the Q-network,
-    for X of square colour pictures (n, s, s, 3) or rows of their pixels; `weights`: the file it begins with, from
-    nothing where there is none; `backbone_rate`: its share of the learning rate (0.1 with weights, else 1).
+    the features; `weight_decay`; `priority`, how much more an image counts the further its values are off (0 to count
+    all alike, as it is below 20,000 images; 1 from there on). Paper preset: `sigma` and `eta` of the stop reward (eta
+    is half the codebook's radius unless given), `flips` (1, or 2 for pairs too), `guided` exploration, `double`
+    Q-learning, `huber` loss, `target_every` updates. `backbone`: a CNN (`cnn-small`, `alexnet`, `cnn-f`, `nin`) that
+    learns with the Q-network, for X of square colour pictures (n, s, s, 3) or rows of their pixels; `weights`: the file
+    it begins with, from nothing where there is none; `backbone_rate`: its share of the learning rate (0.1 with weights,
+    else 1).
     `device`: `auto`, `cpu` or `cuda`. `hold_out`: share of the images to keep out of learning. `log_dir`: TensorBoard
     scalars of every epoch go here, with the mAP of the images held out. `random_state`: seed.
     """
@@ -90,6 +92,7 @@ class DRLH(EpochHasher):
         feature_dropout: float | None = None,
         power: float = 0.5,
         weight_decay: float | None = None,
+        priority: float | None = None,
         sigma: float = 5.0,
         eta: float | None = None,
         flips: int = 1,
@@ -122,6 +125,7 @@ class DRLH(EpochHasher):
         self.feature_dropout = feature_dropout
         self.power = power
         self.weight_decay = weight_decay
+        self.priority = priority
         self.sigma = sigma
         self.eta = eta
         self.flips = flips
@@ -202,7 +206,8 @@ class DRLH(EpochHasher):
         rules = default_learning.Rules(
             n_epochs=self._n_epochs(len(seen)), gamma=self._value("gamma"), batch=sizes["batch"], n_ahead=8,
             target_rate=0.99, learning_rate=sizes["learning_rate"], weight_decay=sizes["weight_decay"],
-            follow=self.follow, spread=0.9, max_steps=self._max_steps(), top=top if self.top == "auto" else None,
+            priority=priority_for(len(seen)) if self.priority is None else self.priority, follow=self.follow,
+            spread=0.9, max_steps=self._max_steps(), top=top if self.top == "auto" else None,
             body_rate=self._body_rate(),
         )  # fmt: skip
         start = start_signs(seen, torch.from_numpy(self.projection_).to(seen.device)).to(seen)

@@ -29,6 +29,8 @@ from drlh.hashers.ranks import add_gradients, agree, own_chances, share, whole
 _GROWTH = 0.01  # how fast the running mean of confusions follows
 _AN_EPOCH = 1 / 40  # how fast that of certainty follows: what was doubtful epochs ago no longer counts
 _RANDOM_STATES = 0.2  # share of states drawn anywhere on the cube
+_MOST_PRIORITY = 20.0  # times the weight of an image on average
+_LEAST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,18 @@ class Rules:
     spread: float
     max_steps: int
     body_rate: float = 1.0  # share of the learning rate that a backbone gets
+    priority: float = 0.0  # how much more an image counts the further its values are off; 0 counts all alike
     top: float | None = None  # the most a code may state for its class; None leaves the score as it is
+
+
+def priorities(errors: Tensor, exponent: float) -> Tensor:
+    """(n,): weights of images, 1 on average, that grow with their errors (n,).
+
+    Prioritised replay (Schaul et al., ICLR 2016) draws a transition as often as its error to a power says. Here every
+    image is replayed once an epoch and counts as much as it would have been drawn.
+    """
+    larger = (errors / errors.mean().clamp(min=_LEAST)) ** exponent
+    return (larger / larger.mean().clamp(min=_LEAST)).clamp(max=_MOST_PRIORITY)
 
 
 class WalkLearner:
@@ -131,7 +144,11 @@ class WalkLearner:
             by_branch = self.network.branch_labels(self.features[rows])
         expected = self._gains(signs, shares, by_branch)
         unit = (2 * self.score.kappa) ** 2  # gains are of the size 2 kappa, whatever the length of the code
-        loss = (expected - earned).square().mean(dim=(1, 2)).sum() / unit
+        errors = (expected - earned).square()  # (branches, n, b)
+        if self.rules.priority:
+            by_image = whole(errors.detach().mean(dim=(0, 2)), mine, n_rows)
+            errors = errors * priorities(by_image, self.rules.priority)[mine, None]
+        loss = errors.mean(dim=(1, 2)).sum() / unit
         if self.rules.gamma:
             labels = by_branch.detach().mean(dim=0)
             loss = loss + self.rules.gamma * self._ahead_loss(rows, signs, shares, labels, bits) / unit

@@ -18,6 +18,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 
+_MANY = 20_000  # images
 MOST_STATED = 0.955  # a surer statement leaves too few codes between two codewords (CIFAR-10, VOC)
 
 
@@ -35,6 +36,7 @@ def checks(n_classes: int) -> list[Check]:
         ("n_branches", is_count, "a whole number of at least 1"),
         ("top", lambda value: _stated(value, n_classes), f"auto, or between 1 / {n_classes} classes and 1"),
         ("follow", lambda value: value >= 0, "at least 0"),
+        ("priority", lambda value: value is None or value >= 0, "at least 0"),
         ("weight_decay", lambda value: value is None or value >= 0, "at least 0"),
         ("target_every", lambda value: value == 0 or is_count(value), "a whole number of at least 0"),
         ("start", lambda value: value in ("image", "fixed"), "image or fixed"),
@@ -54,6 +56,15 @@ def epochs_for(n_images: int) -> int:
     return round(min(40.0, max(12.0, 20 * math.sqrt(5000 / n_images))))
 
 
+def priority_for(n_images: int) -> float:
+    """Of many images the hard ones are few, and nothing is lost by insisting on them; of few it brings nothing.
+
+    Chosen on a hold-out of CIFAR-10's training images: 20,000 of them, 48 bits, mAP 0.916, 0.924 and 0.926 with 0, 0.5
+    and 1; 5,000, 32 bits, 0.858, 0.859 and 0.857.
+    """
+    return 1.0 if n_images >= _MANY else 0.0
+
+
 def sizes_for(n_images: int, n_features: int) -> dict[str, Any]:
     """What the default preset makes of the data where a parameter is not given.
 
@@ -61,7 +72,7 @@ def sizes_for(n_images: int, n_features: int) -> dict[str, Any]:
     images (chosen on a hold-out of CIFAR-10's training images). Few features say less about an image: the network is
     as much wider as they are fewer, at the same cost, and less is dropped.
     """
-    many = n_images >= 20_000
+    many = n_images >= _MANY
     fewer = min(1.0, n_features / 1280)
     batch = int(2 ** np.clip(np.round(np.log2(n_images / 40)), 5, 9))
     return {
