@@ -40,6 +40,7 @@ app.add_typer(bench_app, name="bench")
 app.command()(report)
 
 _LEARNING = ("fit", "pretrain")  # what several processes can do together
+_PATIENCE = 30.0  # seconds, until the process that speaks has spoken
 
 _DATA = "A data set's name, an image folder, a CSV/TSV table, or an NPZ of features."
 DataOption = Annotated[str, typer.Option("--data", help=_DATA)]
@@ -75,8 +76,10 @@ def main() -> None:
         with _together():
             app(standalone_mode=True)
     except UserError as error:
-        if is_writer():  # torchrun's other processes make the same mistake
+        if is_writer():
             say(f"drlh: {error}")
+        else:  # torchrun's first process makes the same mistake, and is stopped as soon as another one ends
+            time.sleep(_PATIENCE)
         sys.exit(2)
     except KeyboardInterrupt:
         say("drlh: stopped")

@@ -91,6 +91,7 @@ def test_a_killed_run_leaves_no_process_and_the_next_one_goes_on(
     assert wait_until_alone(process.pid) == []
     assert not (tmp_path / "c.npz").exists()
     falsify(parts[0])
+    (parts[0].parent / f".{parts[0].name}.abc.part").write_bytes(b"half")  # as a kill amid a write leaves it
     model, data = work
     found, _ = encode_data(model, load(data), tmp_path / "c.npz")
     assert list((cache / "codes").iterdir()) == []

@@ -5,6 +5,7 @@ A block is known by the model and by what its pictures are: name, size and time 
 
 import contextlib
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ class Parts:
     def __init__(self, model_digest: str) -> None:
         self._model = model_digest
         self._directory = cache_directory() / "codes" / model_digest[:32]
+        self._begun = time.time()
 
     def path_of(self, images: Images, rows: range) -> Path:
         names = (f"{row} {images.name(row)}".encode("utf-8", "surrogateescape") for row in rows)
@@ -30,10 +32,13 @@ class Parts:
         return self._directory / f"{digest(_FORMAT, self._model, *names, *stamps)}.npz"
 
     def forget(self, paths: list[Path]) -> None:
-        """Removes parts that are no longer needed."""
+        """Removes parts that are no longer needed, and what runs that were killed had half written."""
         for path in paths:
             path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # another run keeps parts here, or there never was one
+            for path in self._directory.glob(".*.part"):
+                if path.stat().st_mtime < self._begun:
+                    path.unlink()
             self._directory.rmdir()
 
 
