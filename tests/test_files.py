@@ -138,3 +138,16 @@ def test_a_digest_depends_on_contents_shape_type_and_borders() -> None:
     }
     assert len(different) == 5
     assert files.digest(array[::2]) == files.digest(np.array([0, 2, 4]))
+
+
+def test_what_a_killed_process_had_half_written_is_removed_and_newer_work_is_not(tmp_path: Path) -> None:
+    with files.atomic_path(tmp_path / "kept.npz") as temporary:
+        temporary.write_bytes(b"whole")
+    with files.atomic_path(tmp_path / "new.npz") as temporary:
+        old = temporary.with_name(temporary.name.replace("new", "old"))
+        old.write_bytes(b"half")
+        os.utime(old, (1000, 1000))
+        files.remove_half_written(tmp_path, before=2000)
+        assert temporary.exists()
+        assert not old.exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept.npz", "new.npz"]

@@ -22,6 +22,7 @@ from drlh.errors import UserError
 Array = NDArray[Any]
 
 _TEXTS = 4096  # written in one go
+_HALF = ".part"  # the end of the name of a file that is being written
 
 
 def is_writer() -> bool:
@@ -42,7 +43,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=_HALF, dir=path.parent)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}; choose a place you may write to") from error
     os.close(handle)
@@ -57,6 +58,13 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         raise UserError(f"cannot write the file {path}: a directory of that name is in the way") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_half_written(directory: Path, before: float) -> None:
+    """Removes what `atomic_path` was writing here when its process was killed, before this time."""
+    for path in directory.glob(f".*{_HALF}"):
+        if path.stat().st_mtime < before:
+            path.unlink()
 
 
 def _umask() -> int:

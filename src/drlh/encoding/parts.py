@@ -13,7 +13,7 @@ import numpy as np
 from drlh.data.base import Images
 from drlh.encoding.coder import Coded
 from drlh.errors import UserError
-from drlh.files import cache_directory, digest, read_npz, write_npz
+from drlh.files import cache_directory, digest, read_npz, remove_half_written, write_npz
 
 _FORMAT = "drlh-codes-part-1"
 
@@ -36,9 +36,7 @@ class Parts:
         for path in paths:
             path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # another run keeps parts here, or there never was one
-            for path in self._directory.glob(".*.part"):
-                if path.stat().st_mtime < self._begun:
-                    path.unlink()
+            remove_half_written(self._directory, self._begun)
             self._directory.rmdir()
 
 

@@ -56,8 +56,13 @@ def load_module(module: nn.Module, arrays: Mapping[str, NDArray[Any]], prefix: s
     module.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in own.items()})
 
 
+def kept_weights(module: nn.Module) -> Arrays:
+    """Weights and statistics as plain arrays, which what the module learns later leaves alone."""
+    return {name: value.detach().cpu().numpy().copy() for name, value in module.state_dict().items()}
+
+
 def restored(build: Callable[[], Module], weights: Mapping[str, NDArray[Any]]) -> Module:
-    """What `build` makes, with these weights in place: no first weights are drawn and nothing is copied."""
+    """What `build` makes, with `kept_weights` in place: no first weights are drawn and nothing is copied."""
     with torch.device("meta"):
         module = build()
     module.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()}, assign=True)

@@ -72,37 +72,39 @@ def connect(address: Address) -> Client:
     logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)
     if address.file is not None:
         return _open_file(address.file)
-    for wait in (*_WAITS, None):
-        try:
-            return MilvusClient(address.uri, token=address.token, db_name=address.database, timeout=5)
-        except MilvusException as error:
-            if wait is None:
-                raise UserError(f"no answer from Milvus at {address.shown}: {error.message}") from error
-            time.sleep(wait)
-    raise AssertionError("unreachable")
+    try:
+        return _patiently(lambda: MilvusClient(address.uri, token=address.token, db_name=address.database, timeout=5))
+    except MilvusException as error:
+        raise UserError(f"no answer from Milvus at {address.shown}: {error.message}") from error
 
 
 def _open_file(path: Path) -> Client:
     if not _users[path]:
         _locks[path] = _lock(path)
     _users[path] += 1
-    for wait in (*_WAITS, None):  # now and then the embedded server is not there yet when it is first spoken to
+    try:  # now and then the embedded server is not there yet when it is first spoken to
+        return _patiently(lambda: _embedded(path), lambda: _end_server(path) if _users[path] == 1 else None)
+    except (MilvusException, RuntimeError) as error:
+        _leave_file(path)
+        raise UserError(f"{path} cannot be opened by Milvus, perhaps it is no file of Milvus: {error}") from error
+
+
+def _patiently(attempt: Callable[[], Client], between: Callable[[], None] = lambda: None) -> Client:
+    """What the first attempt gives that does not fail; the last one's failure is raised."""
+    for wait in _WAITS:
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore"
-                )  # the embedded edition reads its version in a way setuptools frowns upon
-                return MilvusClient(str(path), grpc_options=_SELDOM_PINGED)
-        except (MilvusException, RuntimeError) as error:
-            if wait is None:
-                _leave_file(path)
-                raise UserError(
-                    f"{path} cannot be opened by Milvus, perhaps it is no file of Milvus: {error}"
-                ) from error
-            if _users[path] == 1:
-                _end_server(path)
+            return attempt()
+        except (MilvusException, RuntimeError):
+            between()
             time.sleep(wait)
-    raise AssertionError("unreachable")
+    return attempt()
+
+
+def _embedded(path: Path) -> Client:
+    with warnings.catch_warnings():
+        # The embedded edition reads its version in a way setuptools frowns upon.
+        warnings.simplefilter("ignore")
+        return MilvusClient(str(path), grpc_options=_SELDOM_PINGED)
 
 
 def _lock(path: Path) -> IO[bytes]:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from drlh.cnn.backbones import Body
 from drlh.codes import Codes, round_to_codes
 from drlh.hashers.base import Features, RandomState
-from drlh.hashers.checkpoint import restored
+from drlh.hashers.checkpoint import kept_weights, restored
 from drlh.hashers.checks import Check, is_count, is_whole
 from drlh.hashers.deep.loop import Rules, Training, outputs_of
 from drlh.hashers.deep.networks import Head
@@ -170,7 +170,7 @@ class DeepHasher(EpochHasher):
     def _keep(self, run: Training) -> None:
         """The network as it is now becomes the model."""
         self.kept_: Mapping[str, NDArray[Any]] = run.objective.finish(run.outputs)
-        self.weights_ = {name: value.detach().cpu().numpy().copy() for name, value in run.network.state_dict().items()}
+        self.weights_ = kept_weights(run.network)
 
     def _encode(self, features: Features) -> Codes:
         return self._codes(self._outputs(features))

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from drlh.codes import Codes
 from drlh.errors import UserError
 from drlh.hashers.base import Features, RandomState
-from drlh.hashers.checkpoint import restored
+from drlh.hashers.checkpoint import kept_weights, restored
 from drlh.hashers.drlh import learner as default_learning
 from drlh.hashers.drlh import learning as paper_learning
 from drlh.hashers.drlh.codebook import make_codebook
@@ -171,8 +171,7 @@ class DRLH(EpochHasher):
 
     def _keep(self, run: Run) -> None:
         """The agent as it is now becomes the model."""
-        state = run.policy_network.state_dict()
-        self.weights_ = {name: value.detach().cpu().numpy().copy() for name, value in state.items()}
+        self.weights_ = kept_weights(run.policy_network)
         if isinstance(run, default_learning.WalkLearner):
             self.kappa_ = run.score.kappa
         self.embedding_ = run.embedding.cpu().numpy().astype(np.int8)
@@ -197,7 +196,7 @@ class DRLH(EpochHasher):
         score = Score(embedding, sharpness(self.n_bits, n_classes, max(top * share_of(weights), 1.01 / n_classes)))
         self.multilabel_ = labels.ndim == 2
         body = self._body(seen.shape[1], seen)
-        sizes = sizes_for(len(seen), body.n_features if body else seen.shape[1])
+        sizes = sizes_for(len(seen), body.n_features if body else seen.shape[1]) | {"priority": priority_for(len(seen))}
         sizes |= {name: getattr(self, name) for name in sizes if getattr(self, name) is not None}
         network = WalkNetwork(
             seen.shape[1], n_classes, self.n_bits, n_branches=self.n_branches, hidden=sizes["hidden"],
@@ -206,9 +205,8 @@ class DRLH(EpochHasher):
         rules = default_learning.Rules(
             n_epochs=self._n_epochs(len(seen)), gamma=self._value("gamma"), batch=sizes["batch"], n_ahead=8,
             target_rate=0.99, learning_rate=sizes["learning_rate"], weight_decay=sizes["weight_decay"],
-            priority=priority_for(len(seen)) if self.priority is None else self.priority, follow=self.follow,
-            spread=0.9, max_steps=self._max_steps(), top=top if self.top == "auto" else None,
-            body_rate=self._body_rate(),
+            priority=sizes["priority"], follow=self.follow, spread=0.9, max_steps=self._max_steps(),
+            top=top if self.top == "auto" else None, body_rate=self._body_rate(),
         )  # fmt: skip
         start = start_signs(seen, torch.from_numpy(self.projection_).to(seen.device)).to(seen)
         return default_learning.WalkLearner(network, score, seen, weights, start, rules, seed)
