@@ -431,6 +431,8 @@ def test_encoding_leaves_broken_photos_out_and_keeps_names_beside_their_codes(
         (("bench", "paper", "--data", "FILE"), "ROLE=FILE"),
         (("bench", "paper", "--seeds", "x"), "whole numbers"),
         (("bench", "paper", "--workers", "0"), "at least 1"),
+        (("bench", "paper", "--weights", "nowhere.safetensors"), "nowhere.safetensors does not exist"),
+        (("bench", "paper", "--weights", "FILE"), "does not hold the weights of cnn-small"),
         (("report", "--records", "none"), "not a directory"),
         (("bench", "--data", "FILE", "--protocol", "cifar-I"), "cifar10-I"),
         (("pretrain", "--data", "digits", "--backbone", "cnn-smal", "-o", "m"), "cnn-small"),

@@ -38,7 +38,9 @@ def paper(
     seeds: Annotated[str | None, typer.Option(help="Seeds with commas (default: 0,1,2; with --quick 0).")] = None,
     workers: Annotated[int, typer.Option(help="Cells that run at once, each in one thread.")] = 2,
     records: RecordsOption = Path("runs"),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would run and how long.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Make missing features, then only say what would run and how long.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run the experiments of the paper on the data at hand; a run that was stopped goes on where it was.
@@ -48,11 +50,13 @@ def paper(
     from drlh.evaluate.records import read_records
     from drlh.experiments.plan import Estimates, make_plan
     from drlh.experiments.run import duration, run_jobs
-    from drlh.experiments.sources import AtHand, parse_files
+    from drlh.experiments.sources import AtHand, check_weights, parse_files
     from drlh.experiments.tables import find_tables
 
     if workers < 1:
         raise UserError(f"--workers must be at least 1: got {workers}")
+    if weights is not None:
+        check_weights(weights)
     tables, at_hand = find_tables(table), AtHand(parse_files(data), weights, quick)
     start = time.perf_counter()
     with ProgressBar() as bar:

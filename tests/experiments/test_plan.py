@@ -90,4 +90,9 @@ def test_time_is_guessed_from_the_nearest_records() -> None:
     assert guess("a", 8) == 2.0
     assert guess("a", 32) == pytest.approx(13 / 3)  # other lengths of the same method
     assert guess("c", 8) == pytest.approx(113 / 4)  # anything on data of that size
+    assert guess("a", 8, (900, 7)) == pytest.approx(113 / 4)  # anything at all
+    assert guess("a", 8, backbone="cnn-small") == pytest.approx(30)  # a CNN takes its time for every picture
+    estimates = Estimates([record("a", 8, 5000.0, backbone="cnn-small"), record("a", 16, 9.0)])
+    assert guess("a", 16, backbone="cnn-small") == 5000.0
+    assert guess("b", 8) == guess("b", 8, (900, 7)) == 9.0  # which says nothing about cells without one
     assert Estimates([]).seconds(Job(Source("x"), Panel("d", "split", ()), Cell("a", 8, 0))) > 0

@@ -19,6 +19,7 @@ from drlh.progress import Progress, quiet
 
 _QUICK_EPOCHS = 8  # of the paper's preset, which has 25
 _UNKNOWN_SECONDS = 30.0  # a cell nothing is known about
+_SECONDS_A_PICTURE = 0.3  # a cell that teaches a CNN, of which nothing is known
 
 Key = tuple[Any, ...]
 
@@ -155,11 +156,13 @@ class Estimates:
         for kind in _kinds(job.cell.method, job.cell.n_bits, job.cell.parameters, job.size):
             if kind in self._known:
                 return mean(self._known[kind])
-        return _UNKNOWN_SECONDS
+        return _SECONDS_A_PICTURE * job.size[0] if "backbone" in job.cell.parameters else _UNKNOWN_SECONDS
 
 
 def _kinds(method: str, n_bits: int, parameters: Mapping[str, Any], size: tuple[int, int]) -> list[Key]:
-    """From the very same cell with another seed to any cell at all."""
-    preset = parameters.get("preset"), parameters.get("backbone")
+    """From the very same cell with another seed to any cell at all; one with a CNN says nothing about the others."""
+    backbone = parameters.get("backbone")
+    preset = parameters.get("preset"), backbone
     exact = tuple(sorted((name, repr(value)) for name, value in parameters.items() if name != "weights"))
-    return [(method, n_bits, exact, size), (method, n_bits, preset, size), (method, preset, size), (size,), ()]
+    kinds = [(method, n_bits, exact, size), (method, n_bits, preset, size), (method, preset, size), (size, backbone)]
+    return kinds if backbone else [*kinds, ()]
