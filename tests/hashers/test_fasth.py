@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
+from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from drlh.errors import UserError
@@ -14,7 +15,7 @@ from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.fasth.hasher import FastH
 from drlh.hashers.fasth.inference import best_of_block, descend, infer_bit, make_blocks, minimum_cut
 from drlh.hashers.fasth.pairs import Pairs, draw_pairs, pair_weights
-from drlh.hashers.fasth.trees import bin_edges, flat_trees, grow, join, scores, to_bins
+from drlh.hashers.fasth.trees import bin_edges, grow, join, scores, to_bins
 from drlh.hashers.lsh import LSH
 
 seeds = st.integers(0, 2**32 - 1)
@@ -144,18 +145,41 @@ def test_a_bit_parts_the_classes_even_when_they_are_far_apart_already(seed: int,
     assert len(np.unique(bits)) == min(2, len(np.unique(labels)))
 
 
-def test_the_flat_trees_score_exactly_as_scikit_learn_does() -> None:
+@pytest.fixture
+def task() -> tuple[np.ndarray, np.ndarray]:
     rng = default_rng(0)
     features = np.column_stack([rng.normal(size=(700, 6)), rng.integers(0, 4, (700, 2)), np.ones(700)])
     signs = np.where(np.sin(3 * features[:, 0]) + features[:, 1] * features[:, 6] > 0.5, 1, -1).astype(np.int8)
+    return features, signs
+
+
+def test_trees_that_see_every_feature_are_those_of_scikit_learn(task: tuple[np.ndarray, np.ndarray]) -> None:
+    features, signs = task
     edges = bin_edges(features)
-    settings = {"n_trees": 40, "depth": 4, "learning_rate": 0.2, "max_features": 5}
-    model = grow(to_bins(features, edges), signs, **settings, seed=0)
-    trees = join([flat_trees(model, edges)])
-    unseen = np.concatenate([features, rng.normal(0, 3, (2000, 9)), np.full((1, 9), 1e300), np.full((1, 9), -1e300)])
+    sizes = {"n_trees": 40, "depth": 4, "learning_rate": 0.2, "max_features": 9}
+    trees, found = grow(to_bins(features, edges), edges, signs, **sizes, rng=default_rng(0))
+    peer = HistGradientBoostingClassifier(
+        max_iter=40, max_depth=4, max_leaf_nodes=None, learning_rate=0.2, early_stopping=False
+    ).fit(to_bins(features, edges), signs)
+    unseen = np.concatenate([features, default_rng(1).normal(0, 3, (2000, 9))])
+    unseen = np.concatenate([unseen, np.full((1, 9), 1e300), np.full((1, 9), -1e300)])
     unseen = np.concatenate([unseen, *at_thresholds(trees, unseen[:1])])
-    np.testing.assert_array_equal(scores(unseen, trees)[:, 0], model.decision_function(to_bins(unseen, edges)))
-    assert ((scores(features, trees)[:, 0] > 0) == (signs > 0)).mean() > 0.95
+    wanted = peer.decision_function(to_bins(unseen, edges))
+    np.testing.assert_allclose(scores(unseen, join([trees]))[:, 0], wanted, rtol=1e-5, atol=1e-6)
+    assert ((found > 0) == (signs > 0)).mean() > 0.95
+
+
+def test_what_is_learned_is_what_the_flat_trees_say_of_the_same_rows(task: tuple[np.ndarray, np.ndarray]) -> None:
+    features, signs = task
+    edges = bin_edges(features)
+    sizes = {"n_trees": 40, "depth": 4, "learning_rate": 0.2, "max_features": 3}
+    trees, found = grow(to_bins(features, edges), edges, signs, **sizes, rng=default_rng(0))
+    np.testing.assert_array_equal(scores(features, join([trees]))[:, 0], found)
+    ends = np.append(trees["roots"][1:], len(trees["feature"]))
+    inner = trees["left"] != np.arange(len(trees["left"]))
+    seen = [set(trees["feature"][a:b][inner[a:b]]) for a, b in zip(trees["roots"], ends)]
+    assert max(map(len, seen)) <= 3
+    assert len(set.union(*seen)) == 8  # all but the constant one, by one tree or another
 
 
 def at_thresholds(trees: dict[str, np.ndarray], row: np.ndarray) -> list[np.ndarray]:
@@ -228,7 +252,7 @@ def test_the_number_of_threads_does_not_matter() -> None:
     found = []
     for n_threads in (1, 2):
         with threadpool_limits(n_threads, user_api="openmp"):
-            found.append(FastH(1, n_trees=3, random_state=0).fit(features, labels).trees_)
+            found.append(FastH(1, n_trees=3, max_features=501, random_state=0).fit(features, labels).trees_)
     for name, values in found[0].items():
         np.testing.assert_array_equal(values, found[1][name])
 

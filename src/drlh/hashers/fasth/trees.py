@@ -5,13 +5,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier
+from scipy.special import expit
+
+# No public name; a test holds what is grown against scikit-learn's public classifier.
+from sklearn.ensemble._hist_gradient_boosting.grower import TreeGrower
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from drlh.hashers.base import Features
 
 Bins = NDArray[np.uint8]
-Trees = dict[str, NDArray[Any]]  # see `flat_trees`
+Trees = dict[str, NDArray[Any]]  # see `_flat_trees`
+Scores = NDArray[np.float64]
 
 _LEAF_ROWS = 20  # rows a leaf must hold at least; fewer where there are few rows
 _WORTH_THREADS = 1_000_000  # values
@@ -44,25 +48,43 @@ def to_bins(features: Features, edges: Features) -> Bins:
 
 def grow(
     bins: Bins,
+    edges: Features,
     signs: NDArray[np.int8],
     *,
     n_trees: int,
     depth: int,
     learning_rate: float,
     max_features: int,
-    seed: int,
-) -> HistGradientBoostingClassifier:
-    """Boosted trees that tell the rows of sign +1 from those of sign -1."""
-    return HistGradientBoostingClassifier(
-        max_iter=n_trees,
-        max_depth=depth,
-        max_leaf_nodes=None,
-        learning_rate=learning_rate,
-        max_features=min(1.0, max_features / bins.shape[1]),
-        min_samples_leaf=max(1, min(_LEAF_ROWS, len(bins) // 10)),
-        early_stopping=False,
-        random_state=seed,
-    ).fit(bins, signs)
+    rng: np.random.Generator,
+) -> tuple[Trees, Scores]:
+    """Trees boosted to tell the rows of sign +1 from those of sign -1, and the score they give to every row.
+
+    Gradient boosting of the logistic loss. Each tree is grown on `max_features` features of its own, drawn at random:
+    scikit-learn's classifier draws them at each split, but counts all of them all the same.
+    """
+    wanted = signs > 0
+    bias = np.log(wanted.mean() / (~wanted).mean())
+    found = np.full(len(bins), bias)
+    by_feature, n_seen = bins.T, min(max_features, bins.shape[1])
+    parts = []
+    for _ in range(n_trees):
+        seen = np.sort(rng.choice(len(by_feature), n_seen, replace=False))
+        chance = expit(found)
+        grower = TreeGrower(
+            by_feature[seen].T,
+            (chance - wanted).astype(np.float32),
+            (chance * (1 - chance)).astype(np.float32),
+            max_depth=depth,
+            min_samples_leaf=max(1, min(_LEAF_ROWS, len(bins) // 10)),
+            shrinkage=learning_rate,
+        )
+        grower.grow()
+        for leaf in grower.finalized_leaves:
+            found[leaf.sample_indices] += leaf.value
+        nodes = grower.make_predictor(edges[seen]).nodes
+        nodes["feature_idx"] = seen[nodes["feature_idx"]]
+        parts.append(nodes)
+    return _flat_trees(parts, float(bias)), found
 
 
 def useful_threads(n_values: int) -> threadpool_limits:
@@ -73,29 +95,25 @@ def useful_threads(n_values: int) -> threadpool_limits:
     return threadpool_limits(None if n_values >= _WORTH_THREADS else 1, user_api="openmp")
 
 
-def flat_trees(model: HistGradientBoostingClassifier, edges: Features) -> Trees:
+def _flat_trees(parts: Sequence[NDArray[Any]], bias: float) -> Trees:
     """All nodes of all trees in a row: `feature`, `threshold`, `left`, `right`, `value`, then `roots`, `bias`, `depth`.
 
-    A row goes left when its feature is at most the threshold, which is a value of the feature and no longer the
-    number of a bin. A leaf is its own child on both sides, so that short branches wait for long ones.
+    A row goes left when its feature is at most the threshold. A leaf is its own child on both sides, so that short
+    branches wait for long ones.
     """
-    # The nodes have no public name; a test holds these arrays against the model's own scores.
-    parts = [tree.nodes for (tree,) in model._predictors]
     sizes = np.array([len(part) for part in parts])
     roots = np.cumsum(sizes) - sizes
     nodes = np.concatenate(parts)
     start, own = np.repeat(roots, sizes), np.arange(len(nodes))
     leaf = nodes["is_leaf"].astype(bool)
-    feature = np.where(leaf, 0, nodes["feature_idx"])
-    last_bin = np.where(leaf, 0, np.floor(nodes["num_threshold"])).astype(np.int64)
     return {
-        "feature": feature.astype(np.int32),
-        "threshold": edges[feature, last_bin],
+        "feature": np.where(leaf, 0, nodes["feature_idx"]).astype(np.int32),
+        "threshold": np.where(leaf, 0.0, nodes["num_threshold"]),
         "left": np.where(leaf, own, start + nodes["left"]).astype(np.int32),
         "right": np.where(leaf, own, start + nodes["right"]).astype(np.int32),
         "value": np.where(leaf, nodes["value"], 0.0),
         "roots": roots.astype(np.int32),
-        "bias": model._baseline_prediction.ravel(),
+        "bias": np.array([bias]),
         "depth": np.array([nodes["depth"].max()], np.int32),
     }
 
