@@ -73,6 +73,19 @@ EngineOption = Annotated[
 def main() -> None:
     """Entry point of the command `drlh`."""
     try:
+        _answer()
+    except SystemExit as end:
+        if _n_processes() == 1:
+            raise
+        # Threads of gloo outlive their group, and one that lets go of a tensor while Python ends aborts the process.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(end.code if isinstance(end.code, int) else 0)
+
+
+def _answer() -> None:
+    """Runs the verb; ends in SystemExit."""
+    try:
         with _together():
             app(standalone_mode=True)
     except UserError as error:
@@ -86,10 +99,15 @@ def main() -> None:
         sys.exit(130)
 
 
+def _n_processes() -> int:
+    """Those that torchrun has started."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
 @contextmanager
 def _together() -> Iterator[None]:
     """Under torchrun: one of its processes, of which the first alone speaks."""
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+    if _n_processes() == 1:
         yield
         return
     verb = sys.argv[1] if len(sys.argv) > 1 else ""

@@ -50,13 +50,15 @@ def paper(
     from drlh.evaluate.records import read_records
     from drlh.experiments.plan import Estimates, make_plan
     from drlh.experiments.run import duration, run_jobs
-    from drlh.experiments.sources import AtHand, check_weights, parse_files
+    from drlh.experiments.sources import BACKBONE, AtHand, parse_files
     from drlh.experiments.tables import find_tables
 
     if workers < 1:
         raise UserError(f"--workers must be at least 1: got {workers}")
     if weights is not None:
-        check_weights(weights)
+        from drlh.cnn.backbones import Body, load_weights
+
+        load_weights(Body(BACKBONE, 3 * 32**2), weights)  # a wrong file is told before anything is read
     tables, at_hand = find_tables(table), AtHand(parse_files(data), weights, quick)
     start = time.perf_counter()
     with ProgressBar() as bar:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +19,11 @@ def blobs(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return centres[labels] + np.random.default_rng(seed).normal(0, 1.5, (n, 16)), labels
 
 
-def torchrun(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "drlh"]
+def torchrun(*arguments: object, program: Sequence[object] = ("-m", "drlh")) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *program]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.run(
-        [*command, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=300
+        [*map(str, command), *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=300
     )
 
 
@@ -85,3 +86,17 @@ def test_a_verb_that_does_not_learn_says_so(tmp_path: Path) -> None:
     done = torchrun("methods")
     assert done.returncode != 0
     assert "torchrun is for the verbs that learn" in done.stderr
+
+
+def test_the_processes_leave_before_python_tidies_up_under_the_threads_of_gloo(tmp_path: Path) -> None:
+    X, y = blobs(40, 0)
+    np.savez(tmp_path / "data.npz", x=X.astype(np.float32), y=y)
+    program = tmp_path / "tidy.py"
+    program.write_text("import atexit\nfrom drlh.cli import main\natexit.register(print, 'tidied up')\nmain()\n")
+    options = ("fit", "--method", "hashnet", "--bits", 8, "--set", "n_epochs=1", "-o", tmp_path / "m")
+    done = torchrun(*options, "--data", tmp_path / "data.npz", program=[program])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("40 images") == 1  # nothing said is lost
+    assert "tidied up" not in done.stdout
+    mistaken = torchrun(*options, "--data", tmp_path / "nowhere.npz", program=[program])
+    assert "exitcode  : 2" in mistaken.stderr

@@ -80,13 +80,6 @@ class AtHand:
         return Source(pictures, BACKBONE, str(weights), panel.role)
 
 
-def check_weights(weights: Path) -> None:
-    """Refuses a file that does not hold the CNN, before anything is read or run."""
-    from drlh.cnn.backbones import Body, load_weights
-
-    load_weights(Body(BACKBONE, 3 * 32**2), weights)
-
-
 def _refuse_seen(weights: Path, pictures: str, panel: Panel, seed: int) -> None:
     """A CNN that was taught on the same pictures must have seen this split's training images alone."""
     from safetensors import SafetensorError, safe_open
