@@ -309,14 +309,14 @@ def pretrain(
 
     Example: drlh pretrain --data cifar10 --backbone cnn-small --resume checkpoints
     """
-    from drlh.cnn.backbones import Body, load_weights, module_of
+    from drlh.cnn.backbones import check_weights, module_of
     from drlh.features.backbones import pretrained_file
     from drlh.hashers.deep.pretrain import recipe_of
     from drlh.stages import pretrain_backbone
 
     size, chosen = module_of(backbone).SIZE, recipe_of(backbone, _parameters(recipe))
     if weights is not None:
-        load_weights(Body(backbone, 3 * size**2), weights)  # a wrong file is told before pictures are read
+        check_weights(backbone, weights)
     path = pretrained_file(backbone) if out is None else out
     split = {"protocol": protocol, "seed": seed, "n_query": n_query, "n_train": n_train} if protocol else None
     with ProgressBar() as bar:

@@ -56,9 +56,9 @@ def paper(
     if workers < 1:
         raise UserError(f"--workers must be at least 1: got {workers}")
     if weights is not None:
-        from drlh.cnn.backbones import Body, load_weights
+        from drlh.cnn.backbones import check_weights
 
-        load_weights(Body(BACKBONE, 3 * 32**2), weights)  # a wrong file is told before anything is read
+        check_weights(BACKBONE, weights)
     tables, at_hand = find_tables(table), AtHand(parse_files(data), weights, quick)
     start = time.perf_counter()
     with ProgressBar() as bar:

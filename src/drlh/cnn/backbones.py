@@ -100,6 +100,11 @@ def load_weights(body: Body, path: str | Path) -> None:
     body.net.load_state_dict({key: torch.from_numpy(np.array(state[key])) for key in own}, strict=False)
 
 
+def check_weights(name: str, path: str | Path) -> None:
+    """Refuses a file that does not hold the backbone's weights, before anything else is read or run."""
+    load_weights(Body(name, 3 * module_of(name).SIZE ** 2), path)
+
+
 def _published(body: Body, path: Path) -> State:
     """MatConvNet's filters under our names, in the order of its layers, and its mean picture's colour."""
     from drlh.features.matconvnet import filters_of

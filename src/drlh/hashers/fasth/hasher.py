@@ -13,7 +13,6 @@ from drlh.hashers.fasth.inference import Signs, infer_bit, make_blocks
 from drlh.hashers.fasth.pairs import draw_pairs, pair_losses
 from drlh.hashers.fasth.trees import (
     Bins,
-    Scores,
     Trees,
     bin_edges,
     constant_trees,
@@ -106,7 +105,7 @@ class FastH(Hasher):
     def _encode(self, features: Features) -> Codes:
         return round_to_codes(scores(features, self.trees_))
 
-    def _learn(self, bins: Bins, edges: Features, wanted: Signs, rng: np.random.Generator) -> tuple[Trees, Scores]:
+    def _learn(self, bins: Bins, edges: Features, wanted: Signs, rng: np.random.Generator) -> tuple[Trees, Features]:
         """The trees of one bit, and what they say."""
         if len(np.unique(wanted)) == 1:
             return constant_trees(int(wanted[0])), wanted.astype(np.float64)

@@ -15,7 +15,6 @@ from drlh.hashers.base import Features
 
 Bins = NDArray[np.uint8]
 Trees = dict[str, NDArray[Any]]  # see `_flat_trees`
-Scores = NDArray[np.float64]
 
 _LEAF_ROWS = 20  # rows a leaf must hold at least; fewer where there are few rows
 _WORTH_THREADS = 1_000_000  # values
@@ -56,7 +55,7 @@ def grow(
     learning_rate: float,
     max_features: int,
     rng: np.random.Generator,
-) -> tuple[Trees, Scores]:
+) -> tuple[Trees, Features]:
     """Trees boosted to tell the rows of sign +1 from those of sign -1, and the score they give to every row.
 
     Gradient boosting of the logistic loss. Each tree is grown on `max_features` features of its own, drawn at random:
