@@ -59,7 +59,9 @@ SetOption = Annotated[
 ]
 ProtocolOption = Annotated[
     str,
-    typer.Option(help="cifar10-I, cifar10-I-disjoint, cifar10-II, nuswide21-I, nuswide21-II, unseen-classes, split."),
+    typer.Option(
+        help="cifar10-I (also -disjoint and -train), cifar10-II, nuswide21-I, nuswide21-II, unseen-classes, split."
+    ),
 ]
 SeedOption = Annotated[int, typer.Option(help="Seed of the split and of the method.")]
 QueryOption = Annotated[int | None, typer.Option("--n-query", help="Number of queries (protocol split).")]

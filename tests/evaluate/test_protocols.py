@@ -37,6 +37,7 @@ def split_of(name, seed=0, **parameters):
 PINNED = {
     ("cifar10-I", 1): "a84f7d8554f1b0a6a437fa4ba57766b1c18ff3ad68285b8c0b7d86f25df07fd9",
     ("cifar10-I-disjoint", 1): "9da66ecb0d038a8e785a7925fc891f9b99fb8e650762a7b091008383a0c10d6d",
+    ("cifar10-I-train", 1): "c7cb3009a6e6806f2a352f8e6811a6e8120d3bc7360c2003a34b9d3d4096e9b3",
     ("cifar10-II", 1): "d1fa6655ab43dd3f8c0392b1721dafe98dd59fc1ddf08e0e6d3d8530acd79b25",
     ("nuswide21-I", 1): "8b957a8a4e6022278dafc8aa860a044b47651c48cc0992210b91b8d100b95ba0",
     ("nuswide21-II", 1): "3c4955b5ba2fd8898d1afe34147ce1bce0a6dd0ce579566de5ebe564e5556c92",
@@ -102,6 +103,14 @@ def test_cifar10_i_disjoint_draws_as_cifar10_i_and_leaves_train_out_of_the_datab
     assert np.array_equal(split.database, np.setdiff1d(other.database, other.train))
     assert split.seen_share == 0
     assert other.seen_share == pytest.approx(5000 / 6000)
+
+
+def test_cifar10_i_train_draws_as_cifar10_i_and_searches_the_train_images_alone():
+    split, other = split_of("cifar10-I-train"), split_of("cifar10-I")
+    assert np.array_equal(split.query, other.query)
+    assert np.array_equal(split.train, other.train)
+    assert np.array_equal(split.database, other.train)
+    assert split.seen_share == 1
 
 
 def test_cifar10_ii_queries_are_the_test_rows_and_all_others_are_train_and_database():

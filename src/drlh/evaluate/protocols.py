@@ -124,6 +124,15 @@ _ALL = [
         draws_as="cifar10-I",
     ),
     Protocol(
+        name="cifar10-I-train",
+        summary="cifar10-I with the train images alone as the database",
+        rule=split_rules.cifar10_1_train,
+        top_k=None,
+        bits=(12, 24, 32, 48),
+        database_labels_seen=True,
+        draws_as="cifar10-I",
+    ),
+    Protocol(
         name="cifar10-II",
         summary="the publisher's test images (or 1,000 of each class) against all others, which are train too",
         rule=split_rules.cifar10_2,

@@ -38,6 +38,12 @@ def cifar10_1_disjoint(request: Request) -> Split:
     return _checked(request, Split(query, train, _all_but(request, query, train)))
 
 
+def cifar10_1_train(request: Request) -> Split:
+    """As `cifar10_1`, with the train rows alone as the database."""
+    query, train = _per_class(request, query=100, train=500)
+    return Split(query, train, train)
+
+
 def cifar10_2(request: Request) -> Split:
     """The publisher's test rows against all others; queries are drawn where asked for, or without test rows."""
     if request.test is not None and not request.parameters["random_query"]:
