@@ -1,11 +1,15 @@
 """SVG that follows the page."""
 
 import re
+from itertools import combinations
 from typing import Any
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
-from drlh.report.draw import INK, apart, below, standalone, to_svg
+from drlh.report.draw import INK, apart, below, label_points, standalone, to_svg
 
 
 def line(figure: Any) -> None:
@@ -39,3 +43,19 @@ def test_labels_are_moved_apart_as_little_as_need_be() -> None:
     assert apart([0.0, 0.4, 0.5, 9.0], 1.0) == pytest.approx([-0.7, 0.3, 1.3, 9.0])
     assert below([1.0, 2.0, 3.5], 3.0, 1.0) == [1.0, 2.0, 3.0]
     assert below([2.5, 3.5], 3.0, 1.0) == [2.0, 3.0]
+
+
+def test_names_of_points_keep_clear_of_each_other_and_of_every_point() -> None:
+    points = [(1.0, 0.5, "first", INK), (1.02, 0.5, "second", INK), (1.04, 0.51, "third", INK), (9.0, 0.9, "far", INK)]
+    figure = Figure(figsize=(7.2, 4.4))
+    axes = figure.subplots()
+    axes.set(xlim=(0.5, 10), ylim=(0, 1), xscale="log")
+    dots = [point[:2] for point in points]
+    label_points(axes, points, dots)
+    FigureCanvasAgg(figure).draw()
+    boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the line that leads to it
+    assert [text.get_text() for text in axes.texts] == ["first", "second", "third", "far"]
+    assert not [(a, b) for a, b in combinations(boxes, 2) if a.overlaps(b)]
+    assert not [(box, dot) for box in boxes for dot in axes.transData.transform(dots) if box.contains(*dot)]
+    led = [text.arrow_patch is not None for text in axes.texts]
+    assert (led[3], any(led)) == (False, True)  # a line leads from a point to a name that had to go elsewhere

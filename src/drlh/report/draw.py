@@ -78,6 +78,56 @@ def label_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]], gap: fl
         )  # fmt: skip
 
 
+def label_points(
+    axes: Any, points: Sequence[tuple[float, float, str, str]], dots: Sequence[tuple[float, float]]
+) -> None:
+    """Names beside their points (x, y, name, colour), where neither a name nor one of all `dots` is in the way."""
+    taken = [_Box(x - 0.008, y - 0.014, x + 0.008, y + 0.014) for x, y in _on_axes(axes, dots)]
+    for (x, y, name, colour), (across, up) in zip(points, _on_axes(axes, [point[:2] for point in points])):
+        box = _free_box(across, up, 0.011 * len(name), taken)
+        taken.append(box)
+        left = box.left > across
+        moved = abs((box.low + box.high) / 2 - up) > 0.01
+        axes.annotate(
+            name, (x, y), (box.left if left else box.right, (box.low + box.high) / 2), textcoords="axes fraction",
+            color=colour, fontsize=8, va="center", ha="left" if left else "right", annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "lw": 0.5, "color": colour, "shrinkA": 0, "shrinkB": 3} if moved else None,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Box:
+    """In shares of the axes."""
+
+    left: float
+    low: float
+    right: float
+    high: float
+
+    def meets(self, other: "_Box") -> bool:
+        return self.left < other.right and other.left < self.right and self.low < other.high and other.low < self.high
+
+
+def _free_box(across: float, up: float, width: float, taken: Sequence[_Box]) -> _Box:
+    """The nearest free place for a name of this width: to the right or left of its point, then higher and lower."""
+    height, gap = 0.042, 0.014
+    shifts = sorted((height * step / 2 for step in range(-16, 17)), key=abs)
+    places = [(side, shift) for shift in shifts for side in (1, -1)]
+    boxes = []
+    for side, shift in places:
+        start = across + gap if side > 0 else across - gap - width
+        boxes.append(_Box(start, up + shift - height / 2, start + width, up + shift + height / 2))
+    inside = [box for box in boxes if box.left >= 0 and box.low >= 0 and max(box.right, box.high) <= 1]
+    return next((box for box in inside if not any(box.meets(other) for other in taken)), boxes[0])
+
+
+def _on_axes(axes: Any, points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Points of the data as shares of the axes."""
+    axes.get_xlim(), axes.get_ylim()  # which settles limits that were left to the data
+    shares = (axes.transData + axes.transAxes.inverted()).transform(points)
+    return [(float(x), float(y)) for x, y in shares]
+
+
 def apart(heights: Sequence[float], step: float) -> list[float]:
     """Rising heights, moved as little as need be so that neighbours are `step` apart."""
     blocks: list[tuple[float, int]] = []  # of neighbours that touch: the mean of their heights, and how many
