@@ -185,7 +185,7 @@ def test_protocols_fix_the_rules_of_scoring():
     assert cuts == dict.fromkeys(PROTOCOLS, None) | {"nuswide21-I": 5000, "nuswide21-II": 50000}
     assert {(p.divisor, p.ties, p.relevance) for p in PROTOCOLS.values()} == {("min", "expected", "share a label")}
     seen = {name for name, protocol in PROTOCOLS.items() if protocol.database_labels_seen}
-    assert seen == {"cifar10-II", "nuswide21-II", "split"}
+    assert seen == {"cifar10-I-train", "cifar10-II", "nuswide21-II", "split"}
 
 
 DIGITS = np.arange(1797) % 10

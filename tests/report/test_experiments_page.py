@@ -13,6 +13,11 @@ from drlh.report.experiments_page import experiments_page, markdown_blocks
 from drlh.report.marks import filled
 
 ROOT = Path(__file__).parents[2]
+FILLED = [
+    page.relative_to(ROOT).as_posix()
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    if "<!-- drlh report:" in page.read_text(encoding="utf-8")
+]
 Leave = Callable[..., None]
 
 
@@ -43,7 +48,7 @@ def committed() -> dict[str, str]:
     return markdown_blocks(read_records(ROOT / "benchmarks" / "records"))
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/results.md", "docs/reproduce.md", "docs/drlh.md"])
+@pytest.mark.parametrize("page", FILLED)
 def test_its_tables_are_those_of_the_committed_records(page: str, committed: dict[str, str]) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     moved = f"run: drlh report --records benchmarks/records --fill {page}"

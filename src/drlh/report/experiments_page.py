@@ -81,11 +81,12 @@ def markdown_blocks(records: Sequence[Record]) -> dict[str, str]:
         name: "\n".join(grid.markdown(3) for grid in paper_grids(name, records))
         for name in (*COMPARED, *VARIED, "cnn-update")
     }
-    for name in COMPARED:  # a short page shows the data that was run
-        run = [grid for grid in paper_grids(name, records) if "CIFAR-10" in grid.title]
-        blocks[f"{name}-cifar10"] = "\n".join(grid.markdown(3) for grid in run)
+    for name in COMPARED:  # a short page shows the fullest table of the data that was run
+        blocks[f"{name}-cifar10"] = next(g for g in paper_grids(name, records) if "CIFAR-10" in g.title).markdown(3)
+    train = [grid for grid in paper_grids("traditional", records) if "cifar10-I-train" in grid.title]
+    blocks["traditional-train"] = "\n".join(grid.markdown(3) for grid in train)
     blocks["comparison"] = comparison_grid(records).markdown(3)
-    cifar10 = [record for record in records if record["protocol"].startswith("cifar10")]
+    cifar10 = [record for record in records if record["protocol"] in ("cifar10-I", "cifar10-II")]
     blocks["comparison-cifar10"] = comparison_grid(cifar10).markdown(3)
     blocks["results"] = "\n".join(grid.markdown(2) for grid in results_grids(records))
     return blocks
