@@ -64,6 +64,8 @@ def test_commands_to_copy_begin_as_this_program_was_started(monkeypatch: pytest.
     for program, words in (
         (str(installed), ["drlh"]),
         (".venv/bin/drlh", [".venv/bin/drlh"]),
+        (str(Path.cwd() / ".venv/bin/drlh"), [".venv/bin/drlh"]),  # as a shell's `exec` starts it
+        ("/elsewhere/bin/drlh", ["/elsewhere/bin/drlh"]),
         ("/x/drlh/__main__.py", [sys.executable, "-m", "drlh"]),
     ):
         monkeypatch.setattr(sys, "argv", [program])

@@ -76,8 +76,10 @@ def own_words() -> list[str]:
     program = sys.argv[0]
     if program.endswith("__main__.py"):
         return [sys.executable, "-m", "drlh"]
-    found = shutil.which("drlh")
-    return ["drlh" if found and Path(found).absolute() == Path(program).absolute() else program]
+    found, started, here = shutil.which("drlh"), Path(program).absolute(), Path.cwd()
+    if found and Path(found).absolute() == started:
+        return ["drlh"]
+    return [str(started.relative_to(here)) if started.is_relative_to(here) else program]
 
 
 def print_json(value: object) -> None:
