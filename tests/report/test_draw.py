@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from drlh.report.draw import INK, apart, below, label_points, standalone, to_svg
+from drlh.report.draw import INK, apart, below, label_ends, label_points, standalone, to_svg
 
 
 def line(figure: Any) -> None:
@@ -43,6 +43,13 @@ def test_labels_are_moved_apart_as_little_as_need_be() -> None:
     assert apart([0.0, 0.4, 0.5, 9.0], 1.0) == pytest.approx([-0.7, 0.3, 1.3, 9.0])
     assert below([1.0, 2.0, 3.5], 3.0, 1.0) == [1.0, 2.0, 3.0]
     assert below([2.5, 3.5], 3.0, 1.0) == [2.0, 3.0]
+
+
+def test_a_line_that_ends_early_has_its_name_where_it_ends() -> None:
+    axes = Figure().subplots()
+    axes.set(xlim=(0, 48), ylim=(0, 1))
+    label_ends(axes, [(48, 0.5, "whole", INK), (24, 0.5, "half", INK)])
+    assert {text.get_text(): text.xy for text in axes.texts} == {"whole": (48, 0.5), "half": (24, 0.5)}
 
 
 def test_names_of_points_keep_clear_of_each_other_and_of_every_point() -> None:

@@ -68,14 +68,14 @@ def label_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]], gap: fl
     """Names beside the right ends (x, y, name, colour) of lines, moved apart where they would lie on each other."""
     low, high = axes.get_ylim()
     step = gap * (high - low)
-    right = max(x for x, *_ in ends)
-    ordered = sorted(ends, key=lambda end: end[1])
-    places = below(apart([y for _, y, *_ in ordered], step), high, step)
-    for (_, _, name, colour), place in zip(ordered, places):
-        axes.annotate(
-            name, (right, place), (6, 0), textcoords="offset points", color=colour, fontsize=8, va="center",
-            annotation_clip=False,
-        )  # fmt: skip
+    for right in sorted({x for x, *_ in ends}):  # a line that ends early has its name there
+        ordered = sorted((end for end in ends if end[0] == right), key=lambda end: end[1])
+        places = below(apart([y for _, y, *_ in ordered], step), high, step)
+        for (_, _, name, colour), place in zip(ordered, places):
+            axes.annotate(
+                name, (right, place), (6, 0), textcoords="offset points", color=colour, fontsize=8, va="center",
+                annotation_clip=False,
+            )  # fmt: skip
 
 
 def label_points(
