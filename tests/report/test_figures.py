@@ -35,6 +35,7 @@ def test_records_of_every_kind_give_every_figure(leave: Leave, tmp_path: Path) -
     assert "itq (0.332 at 32 bits)" in drawings["bits"].caption  # far below the others
     assert ">topline</text>" in drawings["bits"].svg
     assert "as the paper reports" in drawings["eta"].svg
+    assert "second setting" in drawings["eta"].caption
     assert "17 hours" in drawings["time"].caption
     assert ">codebook stays BCH</text>" in drawings["ablation"].svg
 

@@ -19,6 +19,7 @@ _RULES = (
     "runs; ours is the expectation over all orders of ties, divided by min(relevant, cut), on a split of our own "
     "for each seed. Rows with fewer seeds hold the first ones."
 )
+SECOND_SETTING = "The paper's curves are of its second setting, with more training images and other features."
 _ABOVE = (
     "The paper's DRLH lies far above the topline, which is what ranking by a linear classifier's posteriors reaches on "
     "these features; ours passes it by little. The paper does not say which images it searches: where they are the "
@@ -142,7 +143,7 @@ def _varied_grid(table: Table, group: Group, bits: Sequence[int], values: dict[i
             rows.append([row.name, *cells])
     seeds = max(len(some) for n in bits for some in values[n])
     note = "One seed." if seeds == 1 else f"Mean over at most {seeds} seeds, the same for all rows of a length."
-    note += f" {_RULES}" if data_of(group) and table.name in _CURVES else ""
+    note += f" {SECOND_SETTING} {_RULES}" if data_of(group) and table.name in _CURVES else ""
     return Grid(f"{table.title}: {group.title}", ["DRLH", *(f"{n} bits" for n in bits)], rows, [note])
 
 

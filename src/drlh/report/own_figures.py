@@ -7,7 +7,7 @@ from typing import Any
 from drlh.evaluate.records import Group, Record
 from drlh.experiments.published import published_curve
 from drlh.experiments.tables import CNN_ROLES, STEP_LIMITS, TABLES
-from drlh.report.beside import data_of, matching
+from drlh.report.beside import SECOND_SETTING, data_of, matching
 from drlh.report.draw import OURS, PALETTE, QUIET, Drawing, log_ticks, to_svg
 
 
@@ -39,7 +39,10 @@ def parameter_curves(group: Group, records: Sequence[Record], table: str) -> Dra
         axes.set(xlabel=label, ylabel="mAP")
         axes.legend(fontsize=8)
 
-    return Drawing(name, f"{TABLES[table].title}: {group.title}", to_svg(name, draw), "Mean over the seeds.")
+    caption = "Mean over the seeds."
+    if any(style == ":" for _, _, style, _ in lines):
+        caption += f" {SECOND_SETTING}"
+    return Drawing(name, f"{TABLES[table].title}: {group.title}", to_svg(name, draw), caption)
 
 
 def row_lines(group: Group, records: Sequence[Record], table: str) -> Drawing | None:
