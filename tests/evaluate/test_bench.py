@@ -1,5 +1,6 @@
 """The runner: records, resumption and refusals."""
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from drlh.evaluate.protocols import get_protocol
 from drlh.files import read_npz
 from drlh.hashers.controls.topline import Topline
 from drlh.hashers.lsh import LSH
-from drlh.hashers.methods import METHODS
+from drlh.hashers.methods import METHODS, make_hasher
 
 WANTED = {
     "method", "bits", "seed", "protocol", "map", "map_best", "map_worst", "fit_seconds", "encode_seconds",
@@ -58,6 +59,19 @@ def test_other_data_or_parameters_do_not_take_up_a_record(tmp_path: Path) -> Non
     other = cells_of(["itq"], [8], [0], {"n_iterations": 3})
     list(Bench(small_set(), get_protocol("split"), n_query=40, records=tmp_path).run(other))
     assert len(list(tmp_path.rglob("*.json"))) == 3
+
+
+def test_what_a_method_imports_is_no_part_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = cells_of(["lsh"], [8], [0], {})
+    slow = iter([0.5])  # seconds that the first making of a hasher takes, in a worker that has none yet
+
+    def make(name: str, n_bits: int, **parameters: object) -> object:
+        time.sleep(next(slow, 0.0))
+        return make_hasher(name, n_bits, **parameters)
+
+    monkeypatch.setattr("drlh.evaluate.bench.make_hasher", make)
+    (record,) = Bench(small_set(), get_protocol("split")).run(cells)
+    assert record["fit_seconds"] < 0.4
 
 
 def test_a_reference_line_has_one_record_for_each_seed_whatever_the_lengths() -> None:

@@ -131,6 +131,7 @@ class Bench:
 
     def _measure(self, cell: Cell) -> tuple[dict[str, Any], Scores]:
         """The record, and the arrays that belong to it."""
+        _unfitted(cell.method, cell.n_bits, cell.parameters)  # what it imports is no part of its time
         forget_peak_memory()
         start, own_start = time.perf_counter(), time.process_time()
         estimator, split = self.fitted(cell)
