@@ -65,6 +65,7 @@ def test_commands_to_copy_begin_as_this_program_was_started(monkeypatch: pytest.
         (str(installed), ["drlh"]),
         (".venv/bin/drlh", [".venv/bin/drlh"]),
         (str(Path.cwd() / ".venv/bin/drlh"), [".venv/bin/drlh"]),  # as a shell's `exec` starts it
+        ("./drlh", ["./drlh"]),
         ("/elsewhere/bin/drlh", ["/elsewhere/bin/drlh"]),
         ("/x/drlh/__main__.py", [sys.executable, "-m", "drlh"]),
     ):

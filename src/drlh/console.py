@@ -79,7 +79,8 @@ def own_words() -> list[str]:
     found, started, here = shutil.which("drlh"), Path(program).absolute(), Path.cwd()
     if found and Path(found).absolute() == started:
         return ["drlh"]
-    return [str(started.relative_to(here)) if started.is_relative_to(here) else program]
+    below = here in started.parents[1:]  # right here, the bare name would be looked for on the PATH
+    return [str(started.relative_to(here)) if below else program]
 
 
 def print_json(value: object) -> None:

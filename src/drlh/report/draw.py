@@ -87,9 +87,10 @@ def label_points(
         box = _free_box(across, up, 0.011 * len(name), taken)
         taken.append(box)
         left = box.left > across
-        moved = abs((box.low + box.high) / 2 - up) > 0.01
+        middle = (box.low + box.high) / 2
+        moved = abs(middle - up) > 0.01
         axes.annotate(
-            name, (x, y), (box.left if left else box.right, (box.low + box.high) / 2), textcoords="axes fraction",
+            name, (x, y), (box.left if left else box.right, middle), textcoords="axes fraction",
             color=colour, fontsize=8, va="center", ha="left" if left else "right", annotation_clip=False,
             arrowprops={"arrowstyle": "-", "lw": 0.5, "color": colour, "shrinkA": 0, "shrinkB": 3} if moved else None,
         )  # fmt: skip

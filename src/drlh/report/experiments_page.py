@@ -77,13 +77,11 @@ def _figure(drawing: Drawing) -> str:
 
 def markdown_blocks(records: Sequence[Record]) -> dict[str, str]:
     """Name → Markdown of what pages may show between marks (see `drlh.report.marks`)."""
-    blocks = {
-        name: "\n".join(grid.markdown(3) for grid in paper_grids(name, records))
-        for name in (*COMPARED, *VARIED, "cnn-update")
-    }
+    grids = {name: paper_grids(name, records) for name in (*COMPARED, *VARIED, "cnn-update")}
+    blocks = {name: "\n".join(grid.markdown(3) for grid in some) for name, some in grids.items()}
     for name in COMPARED:  # a short page shows the fullest table of the data that was run
-        blocks[f"{name}-cifar10"] = next(g for g in paper_grids(name, records) if "CIFAR-10" in g.title).markdown(3)
-    train = [grid for grid in paper_grids("traditional", records) if "cifar10-I-train" in grid.title]
+        blocks[f"{name}-cifar10"] = next(grid for grid in grids[name] if "CIFAR-10" in grid.title).markdown(3)
+    train = [grid for grid in grids["traditional"] if "cifar10-I-train" in grid.title]
     blocks["traditional-train"] = "\n".join(grid.markdown(3) for grid in train)
     blocks["comparison"] = comparison_grid(records).markdown(3)
     cifar10 = [record for record in records if record["protocol"] in ("cifar10-I", "cifar10-II")]
