@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from drlh.errors import UserError
-from drlh.files import write_json, write_text
-from drlh.hashers.drlh.codebook import KINDS, distance_bound, make_codebook, plotkin_bound
+from drlh.core.errors import UserError
+from drlh.core.files import write_json, write_text
+from drlh.hashers.codebook.codebook import KINDS, distance_bound, make_codebook, plotkin_bound
 
 RECORDS = Path(__file__).with_suffix(".json")
 PAGE = Path(__file__).parents[1] / "docs" / "codebooks.md"

@@ -35,22 +35,22 @@ from numpy.typing import NDArray
 from stable_baselines3 import DQN
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from drlh.codes import Codes, round_to_codes
+from drlh.bench.machine import machine
+from drlh.core.codes import Codes, round_to_codes
+from drlh.core.files import atomic_path, write_json
 from drlh.data import load
 from drlh.data.base import Labels
-from drlh.evaluate.machine import machine
 from drlh.evaluate.metrics import mean_average_precision
-from drlh.files import atomic_path, write_json
-from drlh.hashers.drlh.codebook import make_codebook
-from drlh.hashers.drlh.environment import one_bit_actions
-from drlh.hashers.drlh.gym import HashingEnv
+from drlh.hashers.codebook.codebook import make_codebook
 from drlh.hashers.drlh.hasher import DRLH
-from drlh.hashers.drlh.learning import Learner, Rules
 from drlh.hashers.drlh.network import flip_values
-from drlh.hashers.drlh.paper_network import PaperNetwork
 from drlh.hashers.drlh.policies import _ROWS, WalkPolicy
-from drlh.hashers.drlh.rewards import PaperReward
-from drlh.hashers.drlh.walking import _LOWER_BIT_FIRST
+from drlh.hashers.drlh.walk import _LOWER_BIT_FIRST
+from drlh.hashers.drlh_paper.environment import one_bit_actions
+from drlh.hashers.drlh_paper.gym import HashingEnv
+from drlh.hashers.drlh_paper.learner import Learner, Rules
+from drlh.hashers.drlh_paper.network import PaperNetwork
+from drlh.hashers.drlh_paper.reward import PaperReward
 
 Features = NDArray[np.float32]
 Record = dict[str, Any]

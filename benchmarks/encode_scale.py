@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from drlh.console import print_table
+from drlh.bench.machine import machine
+from drlh.cli.console import print_table
+from drlh.core.files import cache_directory, digest
 from drlh.data import DataSet, load, subset
 from drlh.encoding.encoding import Encoding
 from drlh.encoding.on_ray import on_ray
 from drlh.encoding.runners import Runner, in_processes
-from drlh.evaluate.machine import machine
 from drlh.features import make_extractor, with_features
-from drlh.files import cache_directory, digest
 from drlh.stages import fit_model
 
 RUNNERS: dict[str, Callable[[int], Runner]] = {"processes": in_processes, "ray": on_ray}

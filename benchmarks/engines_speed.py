@@ -24,11 +24,11 @@ os.environ["OMP_NUM_THREADS"] = "1"  # read by faiss when it loads
 
 import numpy as np
 
-from drlh.codes import Packed
-from drlh.codes_file import CodeSet, load_codes
-from drlh.index.addresses import create_engine
-from drlh.index.engine import Engine
-from drlh.index.loading import load_items
+from drlh.core.codes import Packed
+from drlh.encoding.codes_file import CodeSet, load_codes
+from drlh.encoding.indexing import load_items
+from drlh.index.base import Index
+from drlh.index.opening import create_index
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def disk_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and "pg_wal" not in path.parts)
 
 
-def rate(engine: Engine, queries: Packed, k: int) -> float:
+def rate(engine: Index, queries: Packed, k: int) -> float:
     begun = time.perf_counter()
     for row in range(len(queries)):
         engine.search(queries[row : row + 1], k)
@@ -74,11 +74,11 @@ def measure(items: CodeSet, names: list[str], n_queries: int, k: int, rounds: in
     queries = items.packed[np.random.default_rng(1).integers(0, len(items), n_queries)]
     records: dict[str, dict[str, Any]] = {}
     with ExitStack() as stack:
-        engines: dict[str, Engine] = {}
+        engines: dict[str, Index] = {}
         for name in names:
             address, folder = stack.enter_context(place_of(name))
             before = disk_bytes(folder)
-            engines[name] = stack.enter_context(create_engine(address, items.n_bits))
+            engines[name] = stack.enter_context(create_index(address, items.n_bits))
             begun = time.perf_counter()
             load_items(engines[name], items)
             loaded = len(items) / (time.perf_counter() - begun)

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from drlh.console import print_table
+from drlh.cli.console import print_table
+from drlh.core.errors import UserError
 from drlh.data import load
-from drlh.errors import UserError
 from drlh.hashers.methods import make_hasher
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import Codes
+from drlh.core.codes import Codes
 from drlh.data.base import Labels
 from drlh.evaluate.metrics import mean_average_precision, normalized_gains
 

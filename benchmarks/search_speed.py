@@ -26,10 +26,10 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import Packed, bytes_per_code
-from drlh.codes_file import load_codes
-from drlh.index.in_process import Index
-from drlh.index.scan import fast_width, widen
+from drlh.core.codes import Packed, bytes_per_code
+from drlh.encoding.codes_file import load_codes
+from drlh.index.local.index import LocalIndex
+from drlh.index.local.scan import fast_width, widen
 
 K = 100
 _DRAWN = 10_000_000  # rows made in one go
@@ -52,7 +52,7 @@ def build(source: Source, n: int, n_bits: int, directory: Path) -> tuple[Any, fl
     """The peer in memory and ours in `directory`, with the seconds ours took."""
     peer = faiss.IndexBinaryFlat(8 * fast_width(n_bits))
     rng, seconds = np.random.default_rng(0), 0.0
-    index = Index.create(directory, n_bits)
+    index = LocalIndex.create(directory, n_bits)
     for start in range(0, n, _DRAWN):
         packed = source(min(_DRAWN, n - start), rng)
         peer.add(widen(packed, fast_width(n_bits)))
@@ -69,10 +69,10 @@ def resident_bytes() -> int:
 
 def opened_bytes(directory: Path, queries: Packed) -> int:
     """What a process holds more with the index open and searched; mapped pages count."""
-    Index(8).add(queries[:1, :1], [0])  # loads what is loaded once
-    Index(8).search(queries[:1, :1], 1)
+    LocalIndex(8).add(queries[:1, :1], [0])  # loads what is loaded once
+    LocalIndex(8).search(queries[:1, :1], 1)
     before = resident_bytes()
-    with Index.open(directory, verify=False) as index:
+    with LocalIndex.open(directory, verify=False) as index:
         index.search(queries, K)
         return resident_bytes() - before
 
@@ -97,7 +97,7 @@ def n_queries(n: int) -> int:
     return int(np.clip(10**9 // n, 20, 2000))
 
 
-def same_answers(index: Index, peer: Any, queries: Packed, width: int) -> bool:
+def same_answers(index: LocalIndex, peer: Any, queries: Packed, width: int) -> bool:
     distances, ids = index.search(queries, K)
     peer_distances, peer_ids = peer.search(widen(queries, width), K)
     # faiss pads with id -1 where it holds fewer than k.
@@ -111,7 +111,7 @@ def measure(kind: str, source: Source, n: int, n_bits: int, rounds: int, directo
     queries = source(n_queries(n), np.random.default_rng(1))
     padded = widen(queries, width)
     some = max(10, len(queries) // 10)
-    with Index.open(directory) as index:
+    with LocalIndex.open(directory) as index:
         identical = same_answers(index, peer, queries[:100], width)
         trials: dict[str, Callable[[], float]] = {
             "ours": lambda: rate(len(queries), lambda: index.search(queries, K)),

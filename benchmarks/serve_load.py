@@ -27,14 +27,14 @@ import httpx
 import numpy as np
 from PIL import Image
 
-from drlh.codes import Packed, pack, to_hex
-from drlh.codes_file import load_codes
-from drlh.console import print_table, say
+from drlh.bench.machine import machine
+from drlh.cli.console import print_table, say
+from drlh.core.codes import Packed, pack, to_hex
 from drlh.data import load, subset
-from drlh.evaluate.machine import machine
+from drlh.encoding.codes_file import load_codes
 from drlh.features import make_extractor, with_features
 from drlh.index.details import Details
-from drlh.index.in_process import Index
+from drlh.index.local.index import LocalIndex
 from drlh.stages import fit_model
 
 N_BITS, K = 48, 20
@@ -68,7 +68,7 @@ def quick_model(path: Path) -> None:
 
 def make_index(path: Path, packed: Packed) -> None:
     names = np.array([f"photos/{row:09}.jpg" for row in range(len(packed))])
-    index = Index.create(path, N_BITS)
+    index = LocalIndex.create(path, N_BITS)
     index.add(packed, np.arange(len(packed)), Details(names, np.arange(len(packed)) % 10, tuple("0123456789")))
     index.close()
 

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from drlh.console import print_table
+from drlh.bench.machine import machine
+from drlh.bench.scores import evaluate_file
+from drlh.cli.console import print_table
 from drlh.data import load
-from drlh.evaluate.machine import machine
-from drlh.evaluate.score import evaluate_file
 from drlh.features import make_extractor, with_features
 from drlh.stages import encode_data
 

@@ -53,7 +53,7 @@ def postgres_address(postgres_server: str) -> str:
 @pytest.fixture(scope="session")
 def milvus_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A file whose embedded server runs until the end; to start one for each test takes longer than the tests."""
-    from drlh.index.milvus_connection import connect, disconnect, parse_address
+    from drlh.index.milvus.connection import connect, disconnect, parse_address
 
     address = parse_address(str(tmp_path_factory.mktemp("milvus") / "index.db"))
     client = connect(address)
@@ -64,7 +64,7 @@ def milvus_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def milvus_address(milvus_file: str) -> str:
     """The file without what other tests left in it."""
-    from drlh.index.milvus_connection import connect, disconnect, parse_address
+    from drlh.index.milvus.connection import connect, disconnect, parse_address
 
     address = parse_address(milvus_file)
     client = connect(address)

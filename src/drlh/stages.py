@@ -9,27 +9,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import pack, to_hex
-from drlh.codes_file import CodeSet, load_codes
-from drlh.codes_parquet import ParquetCodes, is_parquet
+from drlh.core.codes import pack, to_hex
+from drlh.core.errors import UserError
+from drlh.core.files import file_digest, is_writer
+from drlh.core.progress import Progress, quiet
 from drlh.data import DataSet, FileImages, subset
 from drlh.data.base import Labels
 from drlh.encoding.coder import extractor_of
+from drlh.encoding.codes_file import CodeSet, load_codes
+from drlh.encoding.codes_parquet import ParquetCodes, is_parquet
 from drlh.encoding.encoding import Encoding
+from drlh.encoding.indexing import index_notes, load_items, load_rows, made_with
 from drlh.encoding.on_ray import on_ray
 from drlh.encoding.outputs import to_engine, to_npz, to_parquet
 from drlh.encoding.runners import Runner, in_processes, in_threads
-from drlh.errors import UserError
 from drlh.evaluate.protocols import get_protocol, labels_digest, split_digest
 from drlh.evaluate.splits import Split
-from drlh.files import file_digest, is_writer
 from drlh.hashers.base import save_hasher
 from drlh.hashers.methods import find_method, load_hasher, make_hasher
-from drlh.index.addresses import create_engine, shown
-from drlh.index.engine import Engine, Found
-from drlh.index.loading import index_notes, load_items, load_rows, made_with
+from drlh.index.base import Found, Index
+from drlh.index.opening import create_index, shown
 from drlh.index.recall import measure_recall
-from drlh.progress import Progress, quiet
 
 
 def fit_model(
@@ -186,7 +186,7 @@ def index_codes(
     codes = ParquetCodes(path) if is_parquet(path) else load_codes(path)
     start = time.perf_counter()
     notes = index_notes(codes.notes)
-    with create_engine(address, codes.n_bits, notes=notes, approximate=approximate, replace=replace) as place:
+    with create_index(address, codes.n_bits, notes=notes, approximate=approximate, replace=replace) as place:
         if isinstance(codes, CodeSet):
             load_items(place, codes, first_id=first_id, progress=progress)
         else:
@@ -199,7 +199,7 @@ def index_codes(
 
 
 def search_photos(
-    engine: Engine, model: str | Path, photos: Sequence[Path], k: int, radius: int | None = None
+    engine: Index, model: str | Path, photos: Sequence[Path], k: int, radius: int | None = None
 ) -> list[dict[str, Any]]:
     """For each photo its code and the k nearest items, or all within `radius`, with name, labels and distance."""
     hasher, notes = load_hasher(model)
@@ -218,7 +218,7 @@ def search_photos(
     ]
 
 
-def hits_of(engine: Engine, found: Found) -> list[dict[str, Any]]:
+def hits_of(engine: Index, found: Found) -> list[dict[str, Any]]:
     """One query's hits with what people want to see of them."""
     hits = []
     for rank, (distance, number, detail) in enumerate(zip(*found, engine.describe(found[1]), strict=True), 1):

@@ -8,7 +8,7 @@ import torch
 from scipy.io import savemat
 
 from drlh.cnn.backbones import NAMES, Body, begin_body, load_weights, module_of, save_cnn
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 
 
 @pytest.mark.parametrize("name", NAMES)

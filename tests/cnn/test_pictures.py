@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from drlh.cnn.pictures import Pictures, augmented, picture_rows, raster_of
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 
 PLAIN = {"mean": (0.0, 0.0, 0.0), "deviation": (1.0, 1.0, 1.0)}
 

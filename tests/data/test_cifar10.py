@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from drlh.core.errors import UserError
 from drlh.data import cifar10, load
-from drlh.errors import UserError
 
 ROWS = 20
 

@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from drlh.core.errors import UserError
 from drlh.data import cifar10_archive
 from drlh.data.cifar10 import BATCHES
-from drlh.errors import UserError
 
 ROWS = 8
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from drlh.core.errors import UserError
 from drlh.data.download import download
-from drlh.errors import UserError
 
 if TYPE_CHECKING:
     from .conftest import FileServer

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from drlh.core.errors import UserError
 from drlh.data import cifar10_archive, fetch, fetching, load
 from drlh.data.cifar10 import BATCHES
 from drlh.data.voc import CLASSES
-from drlh.errors import UserError
 
 if TYPE_CHECKING:
     from .conftest import FileServer

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from drlh.core.errors import UserError
 from drlh.data import list_pictures, load
-from drlh.errors import UserError
 
 Write = Callable[[Path, int], Path]
 

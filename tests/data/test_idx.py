@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from drlh.core.errors import UserError
 from drlh.data import idx, load
-from drlh.errors import UserError
 
 
 def encode(values: NDArray[np.uint8]) -> bytes:

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from drlh.core.errors import UserError
 from drlh.data import load
-from drlh.errors import UserError
 
 
 def test_an_unknown_name_gets_the_known_names_and_the_nearest(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from drlh.core.errors import UserError
+from drlh.core.files import write_npz
 from drlh.data import load
 from drlh.data.base import DataSet
-from drlh.errors import UserError
-from drlh.files import write_npz
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 Y = np.array([0, 1, 1, 2])

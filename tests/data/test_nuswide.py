@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from drlh.core.errors import UserError
 from drlh.data import load
 from drlh.data.nuswide_features import WIDTHS
-from drlh.errors import UserError
 
 N = 12
 NAMES = [f"topic{row % 3}\\{row:04d}_{1000 + row}.jpg" for row in range(N)]

@@ -3,9 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from drlh.core.errors import UserError
 from drlh.data import ArrayImages, DataSet, FileImages, SomeImages, subset
 from drlh.data.some_images import apart
-from drlh.errors import UserError
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from drlh.core.errors import UserError
 from drlh.data import load
-from drlh.errors import UserError
 
 Write = Callable[[Path, int], Path]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from drlh.core.errors import UserError
 from drlh.data import load
 from drlh.data.voc import CLASSES
-from drlh.errors import UserError
 
 Write = Callable[[Path, int], Path]
 MARKS = {  # 1 there, 0 there but difficult, -1 (all others) not there

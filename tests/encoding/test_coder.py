@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from drlh.codes import pack
+from drlh.core.codes import pack
+from drlh.core.errors import UserError
 from drlh.data.base import DataSet, Images
 from drlh.encoding.coder import CHUNK, Coder, blocks_of
-from drlh.errors import UserError
 from drlh.features import make_extractor, with_features
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from drlh.core.errors import UserError
 from drlh.data.base import DataSet, FileImages
 from drlh.encoding.coder import Coder, Source
 from drlh.encoding.encoding import Encoding
 from drlh.encoding.parts import load_part, store_part
 from drlh.encoding.runners import Results, in_threads
-from drlh.errors import UserError
 
 
 class Counted:

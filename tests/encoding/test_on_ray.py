@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from drlh.core.errors import UserError
 from drlh.data.base import DataSet
 from drlh.encoding import on_ray as tested
 from drlh.encoding.coder import Coder
 from drlh.encoding.on_ray import on_ray
-from drlh.errors import UserError
 
 
 def test_shared_memory_that_is_small_or_missing_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from drlh.codes_file import load_codes
-from drlh.codes_parquet import ParquetCodes
+from drlh.core.errors import UserError
 from drlh.data.base import DataSet, FileImages
+from drlh.encoding.codes_file import load_codes
+from drlh.encoding.codes_parquet import ParquetCodes
 from drlh.encoding.encoding import Encoding
 from drlh.encoding.outputs import to_engine, to_npz, to_parquet
-from drlh.errors import UserError
-from drlh.index.addresses import open_engine
+from drlh.index.opening import open_index
 from drlh.stages import index_codes
 
 
@@ -32,7 +32,7 @@ def test_a_file_a_directory_and_an_index_hold_the_same(model: Path, files: DataS
     assert ids.tolist() == [row for row in range(1300) if row != 600]  # a row that is left out leaves its id free
     assert index_codes(tmp_path / "c.parquet", str(tmp_path / "again"), first_id=5)["rows"] == 1299
     for place in ("index", "again"):
-        with open_engine(str(tmp_path / place)) as engine:
+        with open_index(str(tmp_path / place)) as engine:
             assert len(engine) == 1299
             assert engine.notes["model_sha256"] == whole.notes["model_sha256"]
             distances, found = engine.search(whole.packed[:1], 1299)

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from drlh.codes_parquet import ParquetCodes
+from drlh.core.files import read_npz, write_npz
 from drlh.data import load
 from drlh.data.base import ArrayImages, DataSet
+from drlh.encoding.codes_parquet import ParquetCodes
 from drlh.features import make_extractor, with_features
-from drlh.files import read_npz, write_npz
 from drlh.stages import encode_data, fit_model
 
 N = 4 * 512

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from drlh.core.errors import UserError
 from drlh.data.base import DataSet
 from drlh.encoding.coder import Coder, blocks_of
 from drlh.encoding.runners import in_processes, in_threads
-from drlh.errors import UserError
 
 
 def test_workers_make_the_codes_of_one_process_in_its_order(model: Path, files: DataSet) -> None:

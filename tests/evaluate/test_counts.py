@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drlh.codes import pack
-from drlh.errors import UserError
+from drlh.core.codes import pack
+from drlh.core.errors import UserError
 from drlh.evaluate.counts import count_levels, level_counts
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.evaluate.legacy import LEGACY, legacy_mean_average_precision
 from drlh.evaluate.metrics import mean_average_precision
 

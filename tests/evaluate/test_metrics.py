@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.evaluate.counts import LevelCounts
 from drlh.evaluate.metrics import (
     average_precisions,

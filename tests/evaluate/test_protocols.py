@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
+from drlh.core.files import write_npz
 from drlh.evaluate.protocols import PROTOCOLS, get_protocol, load_split, save_split, split_digest
 from drlh.evaluate.splits import Shuffle
-from drlh.files import write_npz
 
 CLASS_IDS = np.arange(7000) * 7919 % 7000 % 10  # 700 of each of ten classes, mixed
 TEST_ROWS = np.arange(7000) % 7 == 3

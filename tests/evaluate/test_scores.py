@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drlh.codes import signs
-from drlh.errors import UserError
+from drlh.core.codes import signs
+from drlh.core.errors import UserError
 from drlh.evaluate.metrics import average_precisions, precisions_at, score_average_precisions, score_counts
 
 divisors = st.sampled_from(["min", "found"])

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from PIL import Image
 from safetensors.numpy import save_file
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.features import make_extractor
 
 PLACES = (0, 3, 6, 8, 10)

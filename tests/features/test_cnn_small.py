@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from drlh.cnn.backbones import Body, begin_body, save_cnn
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.features import make_extractor
 
 

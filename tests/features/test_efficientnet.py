@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from PIL import Image
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.features import make_extractor
 from drlh.features.efficientnet import build
 from drlh.features.weights import packaged_weights, read_state

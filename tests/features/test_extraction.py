@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from drlh.core.errors import UserError
+from drlh.core.files import read_npz
 from drlh.data.base import ArrayImages, DataSet, FileImages, Images
-from drlh.errors import UserError
 from drlh.features import extract_to_npz, extractor_from, make_extractor, with_features
-from drlh.files import read_npz
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.features import extractor_from, make_extractor
 from drlh.features.extractor import Extractor
 

@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.features import extractor_from, make_extractor
 
 

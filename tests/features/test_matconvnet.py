@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from PIL import Image
 from scipy.io import savemat
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.features import make_extractor
 
 SIZE = 79

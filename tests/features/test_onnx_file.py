@@ -6,7 +6,7 @@ import pytest
 from onnx import TensorProto, helper
 from PIL import Image
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.features import extractor_from, make_extractor
 
 MEAN = np.array([0.485, 0.456, 0.406])

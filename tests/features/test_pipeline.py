@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from drlh.core.errors import UserError
 from drlh.data.base import ArrayImages, FileImages, Images
-from drlh.errors import UserError
 from drlh.features import extract, extract_blocks, make_extractor
 from drlh.features.extractor import Extractor
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.features import make_extractor
 
 

@@ -10,9 +10,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from drlh.codes import pack
-from drlh.errors import UserError
-from drlh.files import digest
+from drlh.core.codes import pack
+from drlh.core.errors import UserError
+from drlh.core.files import digest
 from drlh.hashers.base import Hasher, save_hasher
 from drlh.hashers.deep.hasher import DeepHasher
 from drlh.hashers.methods import METHODS, Method, hasher_class, load_hasher, make_hasher

@@ -7,9 +7,9 @@ import pytest
 from safetensors.numpy import save_file
 
 import drlh
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.hashers.base import save_hasher
-from drlh.hashers.itq import ITQ
+from drlh.hashers.classic.itq import ITQ
 from drlh.hashers.methods import (
     METHODS,
     REFERENCES,

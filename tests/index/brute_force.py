@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import pack
+from drlh.core.codes import pack
 
 
 def random_codes(n: int, n_bits: int, seed: int = 0) -> NDArray[np.uint8]:

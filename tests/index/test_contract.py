@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from tests.index.brute_force import BruteForce, random_codes, repeated_codes
 
-from drlh.codes_file import CodeSet
-from drlh.errors import UserError
-from drlh.index.addresses import create_engine, open_engine
+from drlh.core.errors import UserError
+from drlh.encoding.codes_file import CodeSet
+from drlh.encoding.indexing import load_items
+from drlh.index.base import Index
 from drlh.index.details import Detail, Details
-from drlh.index.engine import Engine
-from drlh.index.loading import load_items
+from drlh.index.opening import create_index, open_index
 
 N_BITS = 20
 
@@ -25,12 +25,12 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def engine(address: str) -> Iterator[Engine]:
-    with create_engine(address, N_BITS, notes={"model": "m"}) as engine:
+def engine(address: str) -> Iterator[Index]:
+    with create_index(address, N_BITS, notes={"model": "m"}) as engine:
         yield engine
 
 
-def assert_answers_as(truth: BruteForce, engine: Engine, n_bits: int = N_BITS) -> None:
+def assert_answers_as(truth: BruteForce, engine: Index, n_bits: int = N_BITS) -> None:
     queries = np.vstack([random_codes(3, n_bits, 100), repeated_codes(3, n_bits, 0)])
     assert len(engine) == len(truth.codes)
     for k in (1, 10, 10_000):
@@ -47,7 +47,7 @@ def named(ids: np.ndarray) -> Details:
     return Details(np.array([f"photo {n} é.jpg" for n in ids]), ids % 2, ("cat", "dog, 'wild'"))
 
 
-def test_answers_with_duplicates_deletes_and_changes_are_those_of_brute_force(engine: Engine) -> None:
+def test_answers_with_duplicates_deletes_and_changes_are_those_of_brute_force(engine: Index) -> None:
     truth = BruteForce()
     steps = [
         (repeated_codes(300, N_BITS), np.random.default_rng(0).permutation(300)),
@@ -64,7 +64,7 @@ def test_answers_with_duplicates_deletes_and_changes_are_those_of_brute_force(en
     assert_answers_as(truth, engine)
 
 
-def test_an_empty_index_finds_nothing_and_can_be_emptied_again(engine: Engine) -> None:
+def test_an_empty_index_finds_nothing_and_can_be_emptied_again(engine: Index) -> None:
     assert_answers_as(BruteForce(), engine)
     assert engine.remove([1]) == 0
     assert engine.describe([1]) == [None]
@@ -80,19 +80,19 @@ def test_codes_of_any_length_are_searched(address: str, n_bits: int) -> None:
     truth = BruteForce()
     packed, ids = random_codes(40, n_bits), np.arange(40)
     truth.add(packed, ids)
-    with create_engine(address, n_bits) as engine:
+    with create_index(address, n_bits) as engine:
         engine.add(packed, ids)
         assert engine.n_bits == n_bits
         assert_answers_as(truth, engine, n_bits)
 
 
-def test_what_was_added_is_there_after_opening_again(engine: Engine, address: str) -> None:
+def test_what_was_added_is_there_after_opening_again(engine: Index, address: str) -> None:
     truth = BruteForce()
     packed, ids = repeated_codes(50, N_BITS), np.arange(50)
     truth.add(packed, ids)
     engine.add(packed, ids, named(ids))
     engine.close()
-    with open_engine(address) as again:
+    with open_index(address) as again:
         assert (again.n_bits, again.notes) == (N_BITS, {"model": "m"})
         assert_answers_as(truth, again)
         assert again.describe([3, 99, 0]) == [
@@ -102,7 +102,7 @@ def test_what_was_added_is_there_after_opening_again(engine: Engine, address: st
         ]
 
 
-def test_names_and_labels_follow_their_rows(engine: Engine) -> None:
+def test_names_and_labels_follow_their_rows(engine: Index) -> None:
     several = np.array([[1, 1, 0], [0, 0, 0]], np.uint8)
     engine.add(random_codes(2, N_BITS), [5, 6], Details(np.array(["a", "b"]), several, ("x", "y", "z")))
     engine.add(random_codes(1, N_BITS), [8])
@@ -113,7 +113,7 @@ def test_names_and_labels_follow_their_rows(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("codes", [random_codes, repeated_codes])
-def test_codes_come_back_by_id_after_changes_and_removals(engine: Engine, codes: Callable[..., np.ndarray]) -> None:
+def test_codes_come_back_by_id_after_changes_and_removals(engine: Index, codes: Callable[..., np.ndarray]) -> None:
     packed, ids = codes(90, N_BITS), np.random.default_rng(1).permutation(900)[:90]
     engine.add(packed, ids)
     engine.add(packed[:5], ids[5:10])
@@ -127,7 +127,7 @@ def test_codes_come_back_by_id_after_changes_and_removals(engine: Engine, codes:
     assert engine.codes([])[0].shape == (0, packed.shape[1])
 
 
-def test_a_sample_has_different_ids_that_are_there_and_the_highest_id_is_known(engine: Engine) -> None:
+def test_a_sample_has_different_ids_that_are_there_and_the_highest_id_is_known(engine: Index) -> None:
     assert engine.sample(5).tolist() == []
     assert engine.highest_id() == -1
     ids = 3 * np.arange(120)
@@ -141,7 +141,7 @@ def test_a_sample_has_different_ids_that_are_there_and_the_highest_id_is_known(e
     assert engine.highest_id() == 354
 
 
-def test_rows_of_a_class_are_told_from_others(engine: Engine) -> None:
+def test_rows_of_a_class_are_told_from_others(engine: Index) -> None:
     ids = np.arange(10)
     engine.add(random_codes(10, N_BITS), ids, named(ids))
     several = np.array([[1, 1], [0, 0]], np.uint8)
@@ -158,7 +158,7 @@ def items(n: int, prefix: str = "photo") -> CodeSet:
     return CodeSet(random_codes(n, N_BITS), N_BITS, np.zeros(n, np.int64), ("any",), names)
 
 
-def test_loading_a_file_twice_changes_nothing_and_another_file_is_refused(engine: Engine) -> None:
+def test_loading_a_file_twice_changes_nothing_and_another_file_is_refused(engine: Index) -> None:
     for _ in range(2):
         load_items(engine, items(120))
         assert len(engine) == 120
@@ -168,18 +168,18 @@ def test_loading_a_file_twice_changes_nothing_and_another_file_is_refused(engine
     assert len(engine) == 150
 
 
-def test_an_index_that_is_there_is_taken_up_or_replaced(engine: Engine, address: str) -> None:
+def test_an_index_that_is_there_is_taken_up_or_replaced(engine: Index, address: str) -> None:
     load_items(engine, items(10))
     engine.close()
-    with create_engine(address, N_BITS, notes={"model": "m"}) as again:
+    with create_index(address, N_BITS, notes={"model": "m"}) as again:
         assert len(again) == 10
     with pytest.raises(UserError, match="codes of another model"):
-        create_engine(address, N_BITS, notes={"model": "other"})
-    with create_engine(address, 8, notes={"model": "other"}, replace=True) as anew:
+        create_index(address, N_BITS, notes={"model": "other"})
+    with create_index(address, 8, notes={"model": "other"}, replace=True) as anew:
         assert (len(anew), anew.n_bits, anew.notes) == (0, 8, {"model": "other"})
 
 
-def test_a_mistake_is_one_sentence_and_changes_nothing(engine: Engine) -> None:
+def test_a_mistake_is_one_sentence_and_changes_nothing(engine: Index) -> None:
     engine.add(random_codes(5, N_BITS), np.arange(5))
     code = random_codes(1, N_BITS)
     past = code.copy()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.index.details import Detail, Details, from_arrays, join_details, store
 
 

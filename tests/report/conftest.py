@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from drlh.evaluate.bench import FORMAT, VERSION
-from drlh.files import write_json, write_npz
+from drlh.bench.bench import FORMAT, VERSION
+from drlh.core.files import write_json, write_npz
 
 Leave = Callable[..., None]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from drlh.evaluate.records import read_records
+from drlh.bench.records import read_records
 from drlh.report.beside import paper_grids
 from drlh.report.grid import Grid
 

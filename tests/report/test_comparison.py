@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from drlh.evaluate.records import read_records
+from drlh.bench.records import read_records
 from drlh.report.comparison import comparison_grid
 
 Leave = Callable[..., None]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from drlh.errors import UserError
-from drlh.evaluate.records import read_records
+from drlh.bench.records import read_records
+from drlh.core.errors import UserError
 from drlh.report.experiments_page import experiments_page, markdown_blocks
 from drlh.report.marks import filled
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from drlh.evaluate.records import read_records
-from drlh.experiments.tables import CNN_ROLES
+from drlh.bench.records import read_records
 from drlh.hashers.methods import METHODS
+from drlh.paper.tables import CNN_ROLES
 from drlh.report.figures import all_figures
 
 Leave = Callable[..., None]

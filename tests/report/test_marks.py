@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.report.marks import fill_page, filled
 
 PAGE = "Before.\n\n<!-- drlh report: one -->\nold | text\n<!-- end -->\n\nAfter.\n"

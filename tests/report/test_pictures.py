@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from drlh.core.errors import UserError
 from drlh.data import load
-from drlh.errors import UserError
 from drlh.report.pictures import Pictures
 
 

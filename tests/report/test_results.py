@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from drlh.evaluate.records import Group
+from drlh.bench.records import Group
 from drlh.report.results import group_grid
 
 

@@ -15,12 +15,12 @@ import pytest
 from PIL import Image
 from starlette.types import ASGIApp
 
-from drlh.codes_file import CodeSet
+from drlh.core.files import write_npz
 from drlh.data import DataSet, load, subset
+from drlh.encoding.codes_file import CodeSet
+from drlh.encoding.indexing import load_items, notes_of
 from drlh.features import make_extractor, with_features
-from drlh.files import write_npz
-from drlh.index.in_process import Index
-from drlh.index.loading import load_items, notes_of
+from drlh.index.local.index import LocalIndex
 from drlh.serve.app import create_app
 from drlh.serve.map import kept_at, key_of
 from drlh.serve.options import Limits, Options
@@ -56,12 +56,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     for method, parameters in QUICK.items():
         fit_model(dataset, method, N_BITS, made.model(method), parameters=parameters)
         codes, _ = encode_data(made.model(method), dataset, directory / "codes.npz")
-        load_items(Index.create(made.index(method), N_BITS, notes=notes_of(codes)), codes)
+        load_items(LocalIndex.create(made.index(method), N_BITS, notes=notes_of(codes)), codes)
         keep_map(made.index(method), codes)
     unknown = replace(dataset, extractor=None, images=None)
     fit_model(unknown, "drlh", N_BITS, made.model("unknown"), parameters=QUICK["drlh"])
     codes, _ = encode_data(made.model("unknown"), unknown, directory / "codes.npz")
-    load_items(Index.create(made.index("unknown"), N_BITS, notes=notes_of(codes)), codes)
+    load_items(LocalIndex.create(made.index("unknown"), N_BITS, notes=notes_of(codes)), codes)
     keep_map(made.index("unknown"), codes)
     return made
 

@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 from tests.serve.conftest import TOKEN, Client, Made, Serve, bearer, picture_of, png, running
 
-from drlh.index import directory as disk
 from drlh.index.details import Detail
-from drlh.index.in_process import Index
+from drlh.index.local import directory as disk
+from drlh.index.local.index import LocalIndex
 from drlh.serve.app import create_app
 
 
@@ -31,7 +31,7 @@ def test_an_added_item_is_found_at_once_and_after_opening_again(serve: Serve, ma
         second = client.post("/items", json={"code": "0000", "name": "other"}, headers=bearer()).json()
         assert second["id"] == 241
         assert client.get("/stats").json()["items"] == 242
-    with Index.open(service.options.index) as index:
+    with LocalIndex.open(service.options.index) as index:
         assert index.describe([240, 241]) == [Detail("mine.png", ("seven", "odd")), Detail("other", ())]
 
 
@@ -171,7 +171,7 @@ def test_writes_at_the_same_time_are_all_done_under_ids_of_their_own(serve: Serv
             return [answer.json()["id"] for answer in await asyncio.gather(*asked)]
 
     assert sorted(asyncio.run(all_at_once())) == list(range(240, 270))
-    with Index.open(service.options.index) as index:
+    with LocalIndex.open(service.options.index) as index:
         assert len(index) == 270
         packed, _ = index.codes(np.arange(240, 270))
         assert sorted(int(bytes(row).hex(), 16) for row in packed) == list(range(30))

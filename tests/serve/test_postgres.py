@@ -3,9 +3,9 @@
 import httpx
 from tests.serve.conftest import Client, Made, bearer, picture_of
 
-from drlh.codes_file import load_codes
-from drlh.index.addresses import create_engine
-from drlh.index.loading import load_items, notes_of
+from drlh.encoding.codes_file import load_codes
+from drlh.encoding.indexing import load_items, notes_of
+from drlh.index.opening import create_index
 from drlh.stages import encode_data
 
 
@@ -15,7 +15,7 @@ def test_a_service_on_postgresql_answers_as_one_on_a_directory(
     path = made.directory / "for-postgres.npz"
     encode_data(made.model(), made.dataset, path)
     codes = load_codes(path)
-    with create_engine(postgres_address, codes.n_bits, notes=notes_of(codes)) as engine:
+    with create_index(postgres_address, codes.n_bits, notes=notes_of(codes)) as engine:
         load_items(engine, codes)
     asked = client(index=postgres_address)
     for query in ({"id": 4, "k": 60}, {"id": 4, "radius": 5}, {"id": 4, "label": "7", "k": 9}):

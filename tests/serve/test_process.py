@@ -17,7 +17,7 @@ import httpx
 import pytest
 from tests.serve.conftest import TOKEN, Made, bearer, picture_of
 
-from drlh.index.in_process import Index
+from drlh.index.local.index import LocalIndex
 from drlh.serve.map import kept_at
 
 
@@ -100,7 +100,7 @@ def test_a_stop_in_the_middle_of_writes_loses_none_that_was_accepted(
         for writer in writers:
             writer.join()
     assert refused == []
-    with Index.open(index) as written:
+    with LocalIndex.open(index) as written:
         found = written.describe(list(accepted))
         assert [detail.name if detail else None for detail in found] == list(accepted.values())
         assert len(accepted) + 240 <= len(written) <= len(accepted) + 240 + len(writers)

@@ -10,10 +10,10 @@ import pytest
 from tests.index.brute_force import BruteForce
 from tests.serve.conftest import N_BITS, Client, Made, Serve, picture_of, running
 
-from drlh.codes import hamming_distances, unpack
+from drlh.core.codes import hamming_distances, unpack
 from drlh.hashers.methods import load_hasher
 from drlh.index.details import Details
-from drlh.index.in_process import Index
+from drlh.index.local.index import LocalIndex
 from drlh.serve.app import create_app
 from drlh.serve.searching import Query, answer_queries
 from drlh.stages import search_photos
@@ -23,7 +23,7 @@ def test_a_picture_finds_what_the_command_line_finds(reading: httpx.Client, made
     photos = [tmp_path / f"{row}.png" for row in range(5)]
     for row, photo in enumerate(photos):
         photo.write_bytes(picture_of(made.others, row))
-    with Index.open(made.index()) as index:
+    with LocalIndex.open(made.index()) as index:
         wanted = search_photos(index, made.model(), photos, 15)
     for photo, one in zip(photos, wanted, strict=True):
         found = reading.post("/search", files={"image": photo.read_bytes()}, data={"k": "15"}).json()
@@ -82,7 +82,7 @@ def test_a_class_with_few_far_items_is_found_among_many() -> None:
     packed = rng.integers(0, 256, (3000, 2), np.uint8)
     rare = np.zeros(3000, np.int64)
     rare[[5, 1999, 2500]] = 1
-    index = Index(16)
+    index = LocalIndex(16)
     index.add(packed, np.arange(3000), Details(np.arange(3000).astype(str), rare, ("often", "rare")))
     query = packed[:1]
     order = sorted((int(hamming_distances(query, packed[row : row + 1])[0, 0]), row) for row in (5, 1999, 2500))
@@ -93,7 +93,7 @@ def test_a_class_with_few_far_items_is_found_among_many() -> None:
 
 def test_queries_of_one_batch_are_answered_as_if_alone() -> None:
     rng = np.random.default_rng(1)
-    packed, truth, index = rng.integers(0, 256, (500, 2), np.uint8), BruteForce(), Index(16)
+    packed, truth, index = rng.integers(0, 256, (500, 2), np.uint8), BruteForce(), LocalIndex(16)
     truth.add(packed, np.arange(500))
     index.add(packed, np.arange(500))
     queries = [Query(packed[row : row + 1], 1 + row % 3 * 40, (None, 5)[row % 2]) for row in range(20)]
@@ -103,7 +103,7 @@ def test_queries_of_one_batch_are_answered_as_if_alone() -> None:
         assert found == [hit for hit in wanted if query.radius is None or hit[0] <= query.radius]
 
 
-class Vanishing(Index):
+class Vanishing(LocalIndex):
     """A server from which somebody removes rows between two requests of ours."""
 
     def describe(self, ids: Any) -> Any:
@@ -229,10 +229,10 @@ def test_what_another_process_writes_is_seen_soon(serve: Serve, monkeypatch: pyt
     service = serve()
     with running(create_app(service)) as client:
         assert client.get("/items/5").status_code == 200
-        with Index.open(service.options.index) as other:
+        with LocalIndex.open(service.options.index) as other:
             other.remove([5])
         assert client.get("/items/5").status_code == 404
-        Index.create(service.options.index, 8)
+        LocalIndex.create(service.options.index, 8)
         answer = client.get("/items/6")
         assert answer.status_code == 503
         assert "now holds codes of another model" in answer.json()["error"]

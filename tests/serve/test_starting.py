@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.serve.conftest import Made
 
-from drlh.errors import UserError
-from drlh.index.in_process import Index
+from drlh.core.errors import UserError
+from drlh.index.local.index import LocalIndex
 from drlh.serve.starting import read_token, start
 
 
@@ -24,7 +24,7 @@ def begin(model: Path | str, index: Path | str, **options: Any) -> None:
 
 
 def test_what_is_missing_or_does_not_belong_together_is_told(made: Made, tmp_path: Path) -> None:
-    Index.create(tmp_path / "short", 8)
+    LocalIndex.create(tmp_path / "short", 8)
     mistakes: list[tuple[Any, str]] = [
         ((tmp_path / "no.model", made.index()), "no.model is not a file"),
         ((made.model(), tmp_path / "nowhere"), "nowhere is not a directory"),

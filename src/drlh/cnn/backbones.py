@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from drlh.cnn.pictures import Pictures
 from drlh.cnn.small import CnnSmall
-from drlh.errors import UserError
+from drlh.core.errors import UserError
+from drlh.core.files import atomic_path
 from drlh.features.weights import State, existing_weights, read_state
-from drlh.files import atomic_path
 
 FORMAT, VERSION = "drlh-cnn", 1
 NAMES = {"cnn-small": ("small", "CnnSmall"), "alexnet": ("alexnet", "AlexNet"), "cnn-f": ("cnn_f", "CnnF"),

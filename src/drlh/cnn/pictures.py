@@ -7,7 +7,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 
 _SHIFT = 1 / 16  # of the picture's width, to every side
 

@@ -5,9 +5,9 @@ from typing import SupportsIndex
 
 import numpy as np
 
+from drlh.core.errors import UserError
 from drlh.data.base import DataSet
 from drlh.data.some_images import subset
-from drlh.errors import UserError
 
 
 class BadRows:

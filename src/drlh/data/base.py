@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 
 Picture = NDArray[np.uint8]  # (height, width, 3) RGB
 Labels = NDArray[Any]  # (n,) int64 class ids or (n, n_classes) uint8 multi-hot

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from drlh.core.files import cache_directory
 from drlh.data import cifar10, digits, idx, nuswide, voc
 from drlh.data.base import DataSet
-from drlh.files import cache_directory
 
 Find = Callable[[Path], Path | None]
 Read = Callable[[Path, bool], DataSet]

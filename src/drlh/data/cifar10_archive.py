@@ -15,10 +15,10 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from PIL import Image
 
+from drlh.core.errors import UserError
+from drlh.core.files import atomic_path, file_digest
+from drlh.core.progress import Progress, quiet
 from drlh.data.cifar10 import BATCHES, RECORD
-from drlh.errors import UserError
-from drlh.files import atomic_path, file_digest
-from drlh.progress import Progress, quiet
 
 # Published with MXNet's gluon.data.vision.CIFAR10.
 SHA1 = {

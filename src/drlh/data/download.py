@@ -7,9 +7,9 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from drlh.errors import UserError
-from drlh.files import file_digest
-from drlh.progress import Progress, quiet
+from drlh.core.errors import UserError
+from drlh.core.files import file_digest
+from drlh.core.progress import Progress, quiet
 
 _CHUNK = 1 << 18
 _TIMEOUT = 30.0  # seconds without a single byte

@@ -6,11 +6,11 @@ import tarfile
 import tempfile
 from pathlib import Path, PurePosixPath
 
+from drlh.core.errors import UserError
+from drlh.core.progress import Progress, quiet
 from drlh.data import cifar10_archive, voc
 from drlh.data.catalog import SETS, default_place, how_to_get
 from drlh.data.download import download
-from drlh.errors import UserError
-from drlh.progress import Progress, quiet
 
 OFFICIAL = {
     "cifar10": "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",

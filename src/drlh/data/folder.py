@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from drlh.core.errors import UserError
 from drlh.data.bad_rows import refuse_empty
 from drlh.data.base import DataSet, FileImages
-from drlh.errors import UserError
 
 UNLABELLED = "unlabelled"
 ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm")

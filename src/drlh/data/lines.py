@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 
 
 def lines_of(path: Path) -> list[str]:

@@ -3,10 +3,10 @@
 from difflib import get_close_matches
 from pathlib import Path
 
+from drlh.core.errors import UserError
 from drlh.data import cifar10, folder, idx, npz, nuswide, table, voc
 from drlh.data.base import DataSet
 from drlh.data.catalog import SETS, default_place, find_set, how_to_get
-from drlh.errors import UserError
 
 _FILES = {".npz": npz.read, ".csv": table.read, ".tsv": table.read}
 # The first layout that is found in a directory decides; a folder of pictures is what remains.

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from drlh.core.errors import UserError
+from drlh.core.files import Array, read_npz
 from drlh.data.bad_rows import BadRows
 from drlh.data.base import ArrayImages, DataSet, Labels
-from drlh.errors import UserError
-from drlh.files import Array, read_npz
 
 _BLOCK = 4096  # rows looked at in one go
 

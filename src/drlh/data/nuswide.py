@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from drlh.core.errors import UserError
 from drlh.data.bad_rows import BadRows
 from drlh.data.base import DataSet, FileImages
 from drlh.data.lines import lines_of
 from drlh.data.nuswide_features import read_features
-from drlh.errors import UserError
 
 N_CONCEPTS = 21
 EXPECTED_ROWS = 195_834

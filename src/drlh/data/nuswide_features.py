@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from drlh.core.errors import UserError
 from drlh.data.bad_rows import BadRows
 from drlh.data.lines import lines_of
-from drlh.errors import UserError
 
 # Colour histogram, colour correlogram, edge directions, wavelet texture, colour moments, bag of SIFT words.
 WIDTHS = {"CH": 64, "CORR": 144, "EDH": 73, "WT": 128, "CM55": 225, "BoW": 500}

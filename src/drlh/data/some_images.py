@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from drlh.core.errors import UserError
 from drlh.data.base import ArrayImages, DataSet, FileImages, Images, Picture
-from drlh.errors import UserError
 
 
 class SomeImages(Images):

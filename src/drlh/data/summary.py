@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from drlh.core.errors import UserError
+from drlh.core.progress import Progress, quiet
 from drlh.data.base import ArrayImages, DataSet, Images
 from drlh.data.some_images import SomeImages
-from drlh.errors import UserError
-from drlh.progress import Progress, quiet
 
 
 def describe(dataset: DataSet) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
+from drlh.core.errors import UserError
 from drlh.data.bad_rows import BadRows
 from drlh.data.base import DataSet, FileImages
 from drlh.data.lines import lines_of
-from drlh.errors import UserError
 
 CLASSES = (
     "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog",

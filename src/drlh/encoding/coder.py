@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import Packed, pack
+from drlh.core.codes import Packed, pack
+from drlh.core.errors import UserError
 from drlh.data.base import DataSet, Images
-from drlh.errors import UserError
 from drlh.features import Block, extract_blocks, extractor_from
 from drlh.hashers.methods import load_hasher
 

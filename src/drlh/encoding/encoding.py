@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import Packed, bytes_per_code
+from drlh.core.codes import Packed, bytes_per_code
+from drlh.core.errors import UserError
+from drlh.core.files import file_digest
+from drlh.core.progress import Progress, quiet
 from drlh.data.base import DataSet, Images
 from drlh.encoding.coder import Coded, Coder, blocks_of
 from drlh.encoding.parts import Parts, load_part, store_part
 from drlh.encoding.runners import Runner, in_threads
-from drlh.errors import UserError
-from drlh.files import file_digest
-from drlh.progress import Progress, quiet
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from drlh.core.errors import UserError
 from drlh.encoding.coder import Coded, Coder, Source
 from drlh.encoding.runners import Results, Runner, rows_of
-from drlh.errors import UserError
 
 _STORE = 200 << 20  # bytes for names and codes on their way; what does not fit goes to disk
 _SHARED = Path("/dev/shm")

@@ -9,15 +9,15 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import Packed, bytes_per_code
-from drlh.codes_file import CodeRows, write_codes
-from drlh.codes_parquet import Header, write_parquet
+from drlh.core.codes import Packed, bytes_per_code
+from drlh.core.errors import UserError
+from drlh.core.progress import Progress, quiet
 from drlh.data.some_images import subset
+from drlh.encoding.codes_file import CodeRows, write_codes
+from drlh.encoding.codes_parquet import Header, write_parquet
 from drlh.encoding.encoding import CodedRows, Encoding
-from drlh.errors import UserError
-from drlh.index.addresses import create_engine
-from drlh.index.loading import index_notes, load_rows
-from drlh.progress import Progress, quiet
+from drlh.encoding.indexing import index_notes, load_rows
+from drlh.index.opening import create_index
 
 LeftOut = tuple[str, ...]
 
@@ -54,7 +54,7 @@ def to_engine(
 ) -> LeftOut:
     """Adds every code to the index at `address`; an id is the row in the data set, counted from `first_id`."""
     left_out: list[str] = []
-    place = create_engine(address, encoding.n_bits, notes=index_notes(encoding.notes), replace=replace)
+    place = create_index(address, encoding.n_bits, notes=index_notes(encoding.notes), replace=replace)
     with place, closing(_good_blocks(encoding, left_out, progress)) as blocks:
         rows = (_code_rows(encoding, block) for block in blocks)
         load_rows(place, rows, encoding.dataset.classes, first_id=first_id)

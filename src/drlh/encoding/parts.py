@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from drlh.core.errors import UserError
+from drlh.core.files import cache_directory, digest, read_npz, remove_half_written, write_npz
 from drlh.data.base import Images
 from drlh.encoding.coder import Coded
-from drlh.errors import UserError
-from drlh.files import cache_directory, digest, read_npz, remove_half_written, write_npz
 
 _FORMAT = "drlh-codes-part-1"
 

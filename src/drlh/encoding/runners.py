@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from drlh.core.errors import UserError
+from drlh.core.processes import worker_pool
 from drlh.data.base import Images
 from drlh.data.some_images import SomeImages, apart
 from drlh.encoding.coder import Coded, Coder, Source
-from drlh.errors import UserError
-from drlh.processes import worker_pool
 
 Results = Generator[Coded, None, None]
 # The model's file, the same model opened, all rows, and the blocks wanted of them: yields their codes in order.

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import Codes, Packed, bytes_per_code, check_codes, pack, to_words, unpack
+from drlh.core.codes import Codes, Packed, bytes_per_code, check_codes, pack, to_words, unpack
+from drlh.core.errors import UserError
+from drlh.core.progress import Progress, quiet
 from drlh.data.base import Labels
-from drlh.errors import UserError
-from drlh.progress import Progress, quiet
 
 Counts = NDArray[np.int64]
 Grade = Callable[[int, slice], NDArray[Any]]  # (query row, database rows) → the grade of each, 0 = not relevant

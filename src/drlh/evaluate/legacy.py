@@ -17,9 +17,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import Codes, distance_blocks, pack
+from drlh.core.codes import Codes, distance_blocks, pack
+from drlh.core.errors import UserError
 from drlh.data.base import Labels
-from drlh.errors import UserError
 from drlh.evaluate.counts import check_code_pair, check_labels
 
 Kind = Literal["quicksort", "heapsort", "stable"]

@@ -11,7 +11,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import Codes
+from drlh.core.codes import Codes
+from drlh.core.progress import Progress, quiet
 from drlh.data.base import Labels
 from drlh.evaluate.counts import Counts, LevelCounts, count_levels, gain_counts, level_counts, score_counts
 from drlh.evaluate.ranking import (
@@ -25,7 +26,6 @@ from drlh.evaluate.ranking import (
     prefix_sums,
     ratio,
 )
-from drlh.progress import Progress, quiet
 
 __all__ = [
     "Divisor",

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from drlh.core.errors import UserError
+from drlh.core.files import check_format, digest, read_npz, write_npz
 from drlh.data.base import Labels
-from drlh.errors import UserError
 from drlh.evaluate import split_rules
 from drlh.evaluate.counts import one_label_set
 from drlh.evaluate.ranking import Divisor, Ties
 from drlh.evaluate.splits import Shuffle, Split, split_digest
-from drlh.files import check_format, digest, read_npz, write_npz
 
 __all__ = [
     "PROTOCOLS",

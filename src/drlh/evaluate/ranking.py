@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.evaluate.counts import Counts, LevelCounts
 
 Ties = Literal["expected", "best", "worst"]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from drlh.core.errors import UserError
 from drlh.data.base import Labels
-from drlh.errors import UserError
 from drlh.evaluate.splits import Rows, Shuffle, Split
 
 

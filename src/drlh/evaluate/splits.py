@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.errors import UserError
-from drlh.files import digest
+from drlh.core.errors import UserError
+from drlh.core.files import digest
 
 Rows = NDArray[np.int64]
 

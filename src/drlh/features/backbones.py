@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
+from drlh.core.files import atomic_path, cache_directory, file_digest
 from drlh.features.weights import existing_weights, packaged_weights
-from drlh.files import atomic_path, cache_directory, file_digest
 
 VERSION = 1  # of the graphs; a change in what they compute takes a new one
 LITE = ("lite0", "lite1", "lite2")

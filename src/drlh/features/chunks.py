@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
+from drlh.core.files import digest, read_npz, write_npz
 from drlh.features.extractor import Extractor, Features
-from drlh.files import digest, read_npz, write_npz
 
 _FORMAT = "drlh-features-1"
 

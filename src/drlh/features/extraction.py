@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from drlh.core.errors import UserError
+from drlh.core.files import NpzWriter, atomic_path
+from drlh.core.progress import Progress, quiet
 from drlh.data.base import DataSet, Images
 from drlh.data.some_images import subset
-from drlh.errors import UserError
 from drlh.features.chunks import load_stored
 from drlh.features.extractor import Extractor, Features
 from drlh.features.pipeline import extract_blocks
-from drlh.files import NpzWriter, atomic_path
-from drlh.progress import Progress, quiet
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from drlh.core.errors import UserError
 from drlh.data.base import Picture
-from drlh.errors import UserError
 
 Features = NDArray[np.float32]  # (n, n_features)
 

@@ -4,13 +4,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
+from drlh.core.files import file_digest
 from drlh.features.backbones import FILES, LITE, VERSION, backbone_file, backbone_settings
 from drlh.features.extractor import Extractor, Joined, Mirrored
 from drlh.features.gist import Gist
 from drlh.features.pixels import pixels_named
 from drlh.features.weights import existing_weights
-from drlh.files import file_digest
 
 _ONNX_VERSION = 1
 

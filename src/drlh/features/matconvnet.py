@@ -11,7 +11,7 @@ import onnx
 from numpy.typing import NDArray
 from scipy.io import loadmat
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.features.onnx_graph import Graph, Pads
 
 FILES = {"cnn-f": "MatConvNet's imagenet-vgg-f.mat", "alexnet": "MatConvNet's imagenet-caffe-alex.mat"}

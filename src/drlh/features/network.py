@@ -9,8 +9,8 @@ import onnxruntime
 from numpy.typing import NDArray
 from PIL import Image
 
+from drlh.core.errors import UserError
 from drlh.data.base import Picture
-from drlh.errors import UserError
 from drlh.features.extractor import Extractor, Features
 from drlh.features.resize import centre, squash
 

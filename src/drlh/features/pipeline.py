@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from drlh.core.errors import UserError
+from drlh.core.files import cache_directory
+from drlh.core.progress import Progress, quiet
 from drlh.data.base import Images, Picture
-from drlh.errors import UserError
 from drlh.features.chunks import Stored, chunk_path, load_stored, store
 from drlh.features.extractor import Extractor, Features
-from drlh.files import cache_directory
-from drlh.progress import Progress, quiet
 
 _CHUNK_BYTES = 64 << 20  # a chunk of big files ends early
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.errors import UserError
-from drlh.files import read_npz
+from drlh.core.errors import UserError
+from drlh.core.files import read_npz
 
 State = Mapping[str, NDArray[Any]]
 

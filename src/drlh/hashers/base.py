@@ -18,10 +18,10 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from drlh.codes import Codes
-from drlh.errors import UserError
-from drlh.files import atomic_path, check_format
-from drlh.progress import Progress, quiet
+from drlh.core.codes import Codes
+from drlh.core.errors import UserError
+from drlh.core.files import atomic_path, check_format
+from drlh.core.progress import Progress, quiet
 
 Features = NDArray[np.float64]
 RandomState = int | np.random.Generator | np.random.RandomState | None

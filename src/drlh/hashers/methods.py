@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 
 if TYPE_CHECKING:  # scikit-learn takes a second to import: not before a hasher is made
     from drlh.hashers.base import Hasher
@@ -38,14 +38,18 @@ METHODS = (
     Method(
         "drlh", "reinforcement", True, "DRLH", "drlh.hasher", "Wang, Hong & Yuan, Label embedding reward, WACV 2020"
     ),
-    Method("fasth", "traditional", True, "FastH", "fasth.hasher", "Lin et al., Fast supervised hashing, CVPR 2014"),
-    Method("sh", "traditional", False, "SH", "sh", "Weiss, Torralba & Fergus, Spectral hashing, NIPS 2008"),
-    Method("itq", "traditional", False, "ITQ", "itq", "Gong & Lazebnik, Iterative quantization, CVPR 2011"),
-    Method("lfh", "traditional", True, "LFH", "lfh", "Zhang et al., Hashing with latent factor models, SIGIR 2014"),
+    Method(
+        "fasth", "traditional", True, "FastH", "classic.fasth.hasher", "Lin et al., Fast supervised hashing, CVPR 2014"
+    ),
+    Method("sh", "traditional", False, "SH", "classic.sh", "Weiss, Torralba & Fergus, Spectral hashing, NIPS 2008"),
+    Method("itq", "traditional", False, "ITQ", "classic.itq", "Gong & Lazebnik, Iterative quantization, CVPR 2011"),
+    Method(
+        "lfh", "traditional", True, "LFH", "classic.lfh", "Zhang et al., Hashing with latent factor models, SIGIR 2014"
+    ),
     Method("greedyhash", "deep", True, "GreedyHash", "deep.greedyhash", "Su et al., Greedy hash, NeurIPS 2018"),
     Method("hashnet", "deep", True, "HashNet", "deep.hashnet", "Cao et al., Hashing by continuation, ICCV 2017"),
     Method("dpsh", "deep", True, "DPSH", "deep.dpsh", "Li, Wang & Kang, Deep pairwise-supervised hashing, IJCAI 2016"),
-    Method("ksh", "traditional", True, "KSH", "ksh", "Liu et al., Supervised hashing with kernels, CVPR 2012"),
+    Method("ksh", "traditional", True, "KSH", "classic.ksh", "Liu et al., Supervised hashing with kernels, CVPR 2012"),
     Method("dsdh", "deep", True, "DSDH", "deep.dsdh", "Li et al., Deep supervised discrete hashing, NIPS 2017"),
     Method("dtsh", "deep", True, "DTSH", "deep.dtsh", "Wang, Shi & Kitani, Hashing with triplet labels, ACCV 2016"),
     Method("dagh", "deep", True, "DAGH", "deep.dagh", "Chen et al., Deep hashing with anchor graph, ICCV 2019"),
@@ -60,8 +64,8 @@ METHODS = (
     Method("dqn", "deep", True, "DQN", "deep.dqn", "Cao et al., Deep quantization network, AAAI 2016"),
     Method("vdsh", "deep", True, "VDSH", "deep.vdsh", "Zhang, Chen & Saligrama, Very deep hashing, CVPR 2016"),
     Method("graphbit", "deep", False, "GraphBit", "deep.graphbit", "Duan et al., GraphBit, CVPR 2018"),
-    Method("lsh", "control", False, "LSH", "lsh", "Charikar, Similarity estimation by rounding, STOC 2002"),
-    Method("sdh", "traditional", True, "SDH", "sdh", "Shen et al., Supervised discrete hashing, CVPR 2015"),
+    Method("lsh", "control", False, "LSH", "classic.lsh", "Charikar, Similarity estimation by rounding, STOC 2002"),
+    Method("sdh", "traditional", True, "SDH", "classic.sdh", "Shen et al., Supervised discrete hashing, CVPR 2015"),
     Method("onehot", "control", True, "OneHot", "controls.onehot", _EVALUATION),
     Method("score-lsh", "control", True, "ScoreLSH", "controls.score_lsh", _EVALUATION),
     Method("bce", "control", True, "BCE", "controls.bce", "Cross-entropy on the codewords of DRLH"),

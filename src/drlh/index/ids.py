@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 
 Ids = NDArray[np.int64]
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from drlh.codes import Packed
-from drlh.index.engine import Engine
+from drlh.core.codes import Packed
+from drlh.index.base import Index
 
 _QUERIES = 100
 
 
-def measure_recall(engine: Engine, packed: Packed, k: int = 100, seed: int = 0) -> dict[str, Any]:
+def measure_recall(engine: Index, packed: Packed, k: int = 100, seed: int = 0) -> dict[str, Any]:
     """Queries drawn from `packed`; a hit counts when it is as near as the k-th nearest, whichever of a tie it is."""
     rows = np.random.default_rng(seed).choice(len(packed), min(_QUERIES, len(packed)), replace=False)
     queries = packed[np.sort(rows)]

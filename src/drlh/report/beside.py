@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from drlh.evaluate.records import Group, Record, by_group
-from drlh.experiments.published import published_curve, published_features, published_map, published_rows
-from drlh.experiments.tables import CNN_ROLES, TABLES, Row, Table
+from drlh.bench.records import Group, Record, by_group
 from drlh.hashers.methods import find_method
+from drlh.paper.published import published_curve, published_features, published_map, published_rows
+from drlh.paper.tables import CNN_ROLES, TABLES, Row, Table
 from drlh.report.grid import Grid, beside, spread
 from drlh.report.results import SEEN, labels_seen
 

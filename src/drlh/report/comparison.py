@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from statistics import mean
 
+from drlh.bench.records import Group, Record, arrays_of, by_group
 from drlh.evaluate.bootstrap import paired_bootstrap
-from drlh.evaluate.records import Group, Record, arrays_of, by_group
 from drlh.hashers.methods import DEFAULT_METHOD, find_method
 from drlh.report.grid import Grid, signed
 

@@ -4,9 +4,9 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from drlh.errors import UserError
-from drlh.evaluate.records import Record, read_records
-from drlh.experiments.published import citation, published_training
+from drlh.bench.records import Record, read_records
+from drlh.core.errors import UserError
+from drlh.paper.published import citation, published_training
 from drlh.report.beside import COMPARED, VARIED, paper_grids
 from drlh.report.comparison import comparison_grid
 from drlh.report.draw import Drawing

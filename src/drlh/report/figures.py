@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
-from drlh.evaluate.records import Group, Record, arrays_of, by_group
-from drlh.experiments.tables import BUDGETS, CNN_ROLES, Row
+from drlh.bench.records import Group, Record, arrays_of, by_group
 from drlh.hashers.methods import DEFAULT_METHOD
+from drlh.paper.tables import BUDGETS, CNN_ROLES, Row
 from drlh.report.beside import is_row
 from drlh.report.draw import FAINT, OURS, PALETTE, QUIET, Drawing, label_ends, label_points, log_ticks, padded, to_svg
 from drlh.report.own_figures import bars, cnn_strategies, parameter_curves, row_lines

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.evaluate.records import Group, Record, arrays_of, by_group, read_files
-from drlh.experiments.looks import FORMAT, VERSION
+from drlh.bench.records import Group, Record, arrays_of, by_group, read_files
 from drlh.hashers.methods import find_method
+from drlh.paper.snapshots import FORMAT, VERSION
 from drlh.report.draw import INK, OURS, PALETTE, QUIET, Drawing, to_svg
 
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from drlh.errors import UserError
-from drlh.files import write_text
+from drlh.core.errors import UserError
+from drlh.core.files import write_text
 
 _MARKED = re.compile(r"(<!-- drlh report: (?P<name>[\w-]+) -->\n).*?(\n?<!-- end -->)", re.DOTALL)
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from statistics import mean
 from typing import Any
 
-from drlh.evaluate.records import Group, Record
-from drlh.experiments.published import published_curve
-from drlh.experiments.tables import CNN_ROLES, STEP_LIMITS, TABLES
+from drlh.bench.records import Group, Record
+from drlh.paper.published import published_curve
+from drlh.paper.tables import CNN_ROLES, STEP_LIMITS, TABLES
 from drlh.report.beside import SECOND_SETTING, data_of, matching
 from drlh.report.draw import OURS, PALETTE, QUIET, Drawing, log_ticks, to_svg
 

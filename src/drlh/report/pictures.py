@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from drlh.core.errors import UserError
 from drlh.data import SETS, load
 from drlh.data.base import FileImages, Images, Picture, decode_picture
 from drlh.data.catalog import find_set
-from drlh.errors import UserError
 
 
 class Pictures:

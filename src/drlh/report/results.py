@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from statistics import mean
 
-from drlh.evaluate.records import Group, Record, by_group
+from drlh.bench.records import Group, Record, by_group
 from drlh.report.grid import Grid, spread
 
 SEEN = "Supervised methods have seen the labels of the images searched."

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import Response
 from pydantic_core import to_json
 
-from drlh.codes import Packed, to_hex
+from drlh.core.codes import Packed, to_hex
 from drlh.index.details import Detail
 from drlh.serve.codes_text import bits_of
 from drlh.serve.searching import Answer

@@ -8,7 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.serve import routes_about, routes_docs, routes_items, routes_search, routes_walk
 from drlh.serve.answers import json_response
 from drlh.serve.guard import Guard

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from drlh.codes import Codes, Packed, unpack
+from drlh.core.codes import Codes, Packed, unpack
 
 
 def texts_of(codes: Codes) -> list[str]:
@@ -11,7 +11,7 @@ def texts_of(codes: Codes) -> list[str]:
 
 
 def hex_texts(packed: Packed) -> list[str]:
-    """Each packed code as `drlh.codes.to_hex` writes it."""
+    """Each packed code as `drlh.core.codes.to_hex` writes it."""
     return _cut(packed.tobytes().hex(), 2 * packed.shape[1])
 
 

@@ -13,11 +13,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from drlh.codes import Packed
-from drlh.errors import UserError
-from drlh.index.addresses import open_engine, shown
+from drlh.core.codes import Packed
+from drlh.core.errors import UserError
+from drlh.index.base import Index
 from drlh.index.details import Detail, Details
-from drlh.index.engine import Engine
+from drlh.index.opening import open_index, shown
 from drlh.serve.batching import Batcher
 from drlh.serve.refusals import Refusal
 from drlh.serve.searching import Answer, Query, answer_queries
@@ -32,8 +32,8 @@ class Collection:
     def __init__(self, address: str, *, waiting: int, note: Callable[[int], None]) -> None:
         self.shown = shown(address)
         self._address = address
-        self._reader = open_engine(address)
-        self._writer: Engine | None = None
+        self._reader = open_index(address)
+        self._writer: Index | None = None
         self._reading = ThreadPoolExecutor(1, "drlh-reading")
         self._writing = ThreadPoolExecutor(1, "drlh-writing")
         self._next_id = 0
@@ -41,7 +41,7 @@ class Collection:
         self.notes, self.n_bits = self._reader.notes, self._reader.n_bits
         self.search = Batcher(self._search, self._reading, waiting=waiting, note=note)
 
-    async def read(self, work: Callable[[Engine], Result]) -> Result:
+    async def read(self, work: Callable[[Index], Result]) -> Result:
         """`work` on the reading thread."""
         return await _on(self._reading, lambda: work(self._fresh()))
 
@@ -62,7 +62,7 @@ class Collection:
     ) -> int:
         """Adds one row and returns its id; searches that begin after this see it. `beside(id)` is done around it."""
 
-        def work(engine: Engine) -> int:
+        def work(engine: Index) -> int:
             chosen = self._free_id(engine) if number is None else number
             details = Details(np.array([name or str(chosen)]), np.ones((1, len(labels)), np.uint8), labels)
             with beside(chosen):
@@ -75,7 +75,7 @@ class Collection:
     async def remove(self, number: int) -> int:
         return await self._write(lambda engine: engine.remove([number]))
 
-    async def _write(self, work: Callable[[Engine], Result]) -> Result:
+    async def _write(self, work: Callable[[Index], Result]) -> Result:
         """`work` on the writing thread, then a look of the reader; both happen though the client goes away."""
 
         async def both() -> Result:
@@ -85,12 +85,12 @@ class Collection:
 
         return await asyncio.shield(asyncio.ensure_future(both()))
 
-    def _opened(self) -> Engine:
+    def _opened(self) -> Index:
         if self._writer is None:
-            self._writer = open_engine(self._address)
+            self._writer = open_index(self._address)
         return self._writer
 
-    def _free_id(self, engine: Engine) -> int:
+    def _free_id(self, engine: Index) -> int:
         """The next id after all others; somebody else may have written since we last looked."""
         if not self._next_id or engine.describe([self._next_id])[0] is not None:
             self._next_id = engine.highest_id() + 1
@@ -101,7 +101,7 @@ class Collection:
     def _search(self, queries: list[Query]) -> list[Answer]:
         return told(lambda: answer_queries(self._fresh(), queries))
 
-    def _fresh(self) -> Engine:
+    def _fresh(self) -> Index:
         """The reader, with what other processes have written until lately."""
         now = time.monotonic()
         if now - self._looked > _LOOK_EVERY:

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import Packed, unpack
-from drlh.errors import UserError
-from drlh.files import digest, read_npz, write_npz
+from drlh.core.codes import Packed, unpack
+from drlh.core.errors import UserError
+from drlh.core.files import digest, read_npz, write_npz
+from drlh.index.base import Index
 from drlh.index.details import Detail
-from drlh.index.engine import Engine
 from drlh.serve.answers import Address, shown
 from drlh.serve.collection import Collection
 from drlh.serve.refusals import Refusal
@@ -140,7 +140,7 @@ def key_of(ids: NDArray[np.int64], packed: Packed) -> str:
     return digest("map-1", ids, packed)
 
 
-def _look(engine: Engine) -> tuple[NDArray[np.int64], Packed, list[Detail]]:
+def _look(engine: Index) -> tuple[NDArray[np.int64], Packed, list[Detail]]:
     ids = engine.sample(_MOST)
     packed, there = engine.codes(ids)
     details = engine.describe(ids)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import Packed, pack
+from drlh.core.codes import Packed, pack
+from drlh.core.errors import UserError
+from drlh.core.files import file_digest
 from drlh.data.base import Picture
-from drlh.errors import UserError
+from drlh.encoding.indexing import made_with
 from drlh.features import extractor_from
 from drlh.features.extractor import Extractor
-from drlh.files import file_digest
 from drlh.hashers.methods import find_method, load_hasher
-from drlh.index.loading import made_with
 from drlh.serve.batching import Batcher
 from drlh.serve.refusals import Refusal
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from drlh.codes import bytes_per_code
+from drlh.core.codes import bytes_per_code
 from drlh.serve.inputs import Settings
 from drlh.serve.model import Model
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from drlh.core.errors import UserError
+from drlh.core.files import atomic_path
 from drlh.data import DataSet
 from drlh.data.base import Picture, decode_picture
-from drlh.errors import UserError
-from drlh.files import atomic_path
 from drlh.index.details import Detail
 from drlh.serve.model import Model
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from drlh.codes import Packed
+from drlh.core.codes import Packed
 from drlh.serve.answers import code_of, hits_of, json_response
 from drlh.serve.inputs import (
     CompareQuery,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Path, Request, Response
 
-from drlh.codes import Codes, pack
+from drlh.core.codes import Codes, pack
 from drlh.serve.answers import json_response
 from drlh.serve.codes_text import hex_texts, texts_of
 from drlh.serve.collection import MOST_ID

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import uvicorn
 from starlette.types import ASGIApp
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.serve.app import create_app
 from drlh.serve.options import Options
 from drlh.serve.service import Service

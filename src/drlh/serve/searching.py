@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import Packed, unpack
+from drlh.core.codes import Packed, unpack
+from drlh.index.base import Found, Index
 from drlh.index.details import Detail
-from drlh.index.engine import Engine, Found
 from drlh.serve.codes_text import hex_texts, texts_of
 
 _WIDER = 16  # a search within a class first looks at this many times k
@@ -35,7 +35,7 @@ class Answer:
     differs: list[list[int]]  # bits in which hit and query differ
 
 
-def answer_queries(engine: Engine, queries: list[Query]) -> list[Answer]:
+def answer_queries(engine: Index, queries: list[Query]) -> list[Answer]:
     """Queries for as many hits are one call of the engine; codes and names of all hits are one more each."""
     found: dict[int, Found] = {}
     groups: dict[tuple[int, bool], list[int]] = {}
@@ -57,7 +57,7 @@ def _within(found: Found, radius: int | None) -> Found:
     return distances[:n], ids[:n]
 
 
-def _of_class(engine: Engine, query: Query, label: str) -> Found:
+def _of_class(engine: Index, query: Query, label: str) -> Found:
     """The k nearest of a class: among somewhat more than k, or else among all there are."""
     asked = _WIDER * query.k
     distances, ids = (rows[0] for rows in engine.search(query.packed, asked, exact=True))
@@ -68,7 +68,7 @@ def _of_class(engine: Engine, query: Query, label: str) -> Found:
     return distances[kept][: query.k], ids[kept][: query.k]
 
 
-def _answers(engine: Engine, queries: list[Query], found: list[Found]) -> list[Answer]:
+def _answers(engine: Index, queries: list[Query], found: list[Found]) -> list[Answer]:
     """All hits of all queries become text together: numpy is quick on many rows and slow on many calls."""
     owners = np.repeat(np.arange(len(queries)), [len(ids) for _, ids in found])
     distances, ids = (np.concatenate(column) for column in zip(*found, strict=True))

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 from fastapi import Request
 from starlette.datastructures import UploadFile
 
-from drlh.codes import Packed, from_hex
+from drlh.core.codes import Packed, from_hex
+from drlh.core.errors import UserError
 from drlh.data import DataSet, load
 from drlh.data.base import Picture
 from drlh.data.catalog import SETS, find_set
-from drlh.errors import UserError
 from drlh.serve.answers import shown
 from drlh.serve.collection import Collection
 from drlh.serve.inputs import Input

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.serve.options import Limits, Options
 
 _SHORTEST_TOKEN = 16

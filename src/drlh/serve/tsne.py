@@ -6,7 +6,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.files import read_npz, write_npz
+from drlh.core.files import read_npz, write_npz
 
 STEPS = 500  # of the descent
 FEWEST = 5  # codes

@@ -6,8 +6,8 @@ from typing import BinaryIO
 
 from PIL import Image, UnidentifiedImageError
 
+from drlh.core.errors import UserError
 from drlh.data.base import Picture, decode_picture
-from drlh.errors import UserError
 from drlh.serve.options import Limits
 from drlh.serve.refusals import Refusal
 

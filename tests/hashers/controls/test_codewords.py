@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.hashers.controls.bce import CodewordBits
 from drlh.hashers.controls.center import Center, CenterCosines
 from drlh.hashers.controls.graded import GradedBits

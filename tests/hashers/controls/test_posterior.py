@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from drlh.core.progress import quiet
 from drlh.hashers.controls.posterior import (
     STRENGTHS,
     PosteriorMixin,
@@ -13,7 +14,6 @@ from drlh.hashers.controls.posterior import (
     regress,
     standardised,
 )
-from drlh.progress import quiet
 
 
 def one_label_set(n: int, seed: int = 0, spread: float = 2.0) -> tuple[np.ndarray, np.ndarray]:

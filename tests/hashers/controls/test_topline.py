@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.evaluate.metrics import mean_average_precision, score_average_precisions
 from drlh.hashers.controls.onehot import OneHot
 from drlh.hashers.controls.score_lsh import ScoreLSH

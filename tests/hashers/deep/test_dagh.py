@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.hashers.deep.dagh import DAGH, AnchorGraph, anchor_graph, graph_loss, smooth
 from drlh.hashers.deep.objective import Batch, Task
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.hashers.deep.dqn import DQN, QuantizedCosine, k_means, nearest, number_codewords, part_bits
 from drlh.hashers.deep.objective import Batch, Task
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.hashers.deep.drlih import DRLIH, ActionTriplets, Agent, surprise
 from drlh.hashers.deep.objective import Batch
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.hashers.deep.dsdh import DSDH, PairsAndCodes
 from drlh.hashers.deep.objective import Batch, Task
 

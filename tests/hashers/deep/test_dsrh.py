@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.hashers.deep.dsrh import DSRH, SkipHead, WeightedRanking, swap_weights
 from drlh.hashers.deep.objective import Batch
 from drlh.hashers.deep.triplets import levels_of, triplets_of

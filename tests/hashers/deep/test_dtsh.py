@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.hashers.deep.dtsh import DTSH, Triplets, draw, triplet_loss
 from drlh.hashers.deep.objective import Batch, Task
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.evaluate.metrics import mean_average_precision
+from drlh.hashers.classic.lsh import LSH
 from drlh.hashers.deep.hasher import DeepHasher
-from drlh.hashers.lsh import LSH
 from drlh.hashers.methods import METHODS, Method, hasher_class, make_hasher
 
 DEEP = [method for method in METHODS if issubclass(hasher_class(method.name), DeepHasher)]

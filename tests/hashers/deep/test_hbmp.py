@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.hashers.deep.hbmp import HBMP, BitHinge, fitted_weights, leading_eigenvector, pursue, without_diagonal
 from drlh.hashers.deep.objective import Batch, Task
 

@@ -5,7 +5,7 @@ from torch import Tensor
 from drlh.hashers.deep.loop import Rules, Training, _batches
 from drlh.hashers.deep.networks import Head
 from drlh.hashers.deep.objective import Batch, Objective, other_pairs, similar
-from drlh.hashers.epochs import one_cycle
+from drlh.hashers.training.epochs import one_cycle
 
 
 class SquaredError(Objective):

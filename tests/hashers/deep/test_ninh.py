@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.hashers.deep.ninh import NINH, BandedTriplets, SlicedHead, banded
 from drlh.hashers.deep.objective import Batch
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.hashers.deep.objective import Batch
 from drlh.hashers.deep.pgdh import PGDH, DrawnCodes, advantages, log_chances, rewards
 

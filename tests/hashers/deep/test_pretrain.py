@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.hashers.deep.objective import Batch
 from drlh.hashers.deep.pretrain import Classification, accuracy, pretrain
 

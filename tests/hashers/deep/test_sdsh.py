@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.hashers.deep.objective import Batch, Task
 from drlh.hashers.deep.sdsh import SDSH, Springs, best_rotation, plane_turn, spring_energy, training_score
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.deep.objective import Batch
 from drlh.hashers.deep.talr_ap import TALRAP, RankingPrecision, soft_average_precision, soft_shares

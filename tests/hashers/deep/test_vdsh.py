@@ -6,7 +6,7 @@ import torch
 from sklearn.datasets import load_digits
 from torch import nn
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.deep.dpsh import DPSH
 from drlh.hashers.deep.objective import Batch, Task

@@ -2,7 +2,7 @@
 
 import torch
 
-from drlh.hashers.drlh.rewards import Reward
+from drlh.hashers.drlh_paper.reward import Reward
 
 
 def all_signs(n_bits: int) -> torch.Tensor:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from drlh.cnn.backbones import Body, save_cnn
-from drlh.errors import UserError
+from drlh.core.errors import UserError
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.base import save_hasher
 from drlh.hashers.drlh.hasher import DRLH
@@ -35,8 +35,10 @@ def test_pictures_it_has_not_seen_find_their_class() -> None:
 def test_the_cnn_itself_learns_and_its_rate_is_heeded() -> None:
     train = colours(36, 0)
     moved = make().fit(*train).weights_["body.net.blocks.0.first.weight"]
-    held = make(backbone_rate=0.0, weight_decay=0.0).fit(*train).weights_["body.net.blocks.0.first.weight"]
-    again = make(backbone_rate=0.0, weight_decay=0.0, n_epochs=1).fit(*train).weights_["body.net.blocks.0.first.weight"]
+    held = make(backbone_lr_scale=0.0, weight_decay=0.0).fit(*train).weights_["body.net.blocks.0.first.weight"]
+    again = (
+        make(backbone_lr_scale=0.0, weight_decay=0.0, n_epochs=1).fit(*train).weights_["body.net.blocks.0.first.weight"]
+    )
     assert np.allclose(held, again, atol=1e-6)
     assert not np.allclose(moved, held, atol=1e-3)
 
@@ -57,7 +59,7 @@ def test_a_run_taken_up_again_ends_with_the_same_codes(tmp_path: Path) -> None:
 def test_a_saved_model_needs_no_weights_file(tmp_path: Path) -> None:
     train = colours(36, 0)
     save_cnn(tmp_path / "start.safetensors", Body("cnn-small", 3072), {})
-    fitted = make(weights=str(tmp_path / "start.safetensors")).fit(*train)
+    fitted = make(backbone_weights=str(tmp_path / "start.safetensors")).fit(*train)
     save_hasher(tmp_path / "model", "drlh", fitted)
     (tmp_path / "start.safetensors").unlink()
     loaded, _ = load_hasher(tmp_path / "model")
@@ -76,8 +78,8 @@ def test_what_does_not_go_together_is_said() -> None:
     with pytest.raises(UserError, match="paper preset"):
         make(preset="paper").fit(*train)
     with pytest.raises(UserError, match="belong to a backbone"):
-        DRLH(12, weights="some.safetensors").fit(train[0].reshape(12, -1), train[1])
+        DRLH(12, backbone_weights="some.safetensors").fit(train[0].reshape(12, -1), train[1])
     with pytest.raises(UserError, match="got 64 columns"):
         make().fit(np.zeros((12, 64)), train[1])
-    with pytest.raises(UserError, match="backbone_rate of DRLH must be at least 0"):
-        make(backbone_rate=-1.0).fit(*train)
+    with pytest.raises(UserError, match="backbone_lr_scale of DRLH must be at least 0"):
+        make(backbone_lr_scale=-1.0).fit(*train)

@@ -13,15 +13,15 @@ from safetensors import safe_open
 from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import check_estimator
 
-from drlh.codes import pack
-from drlh.errors import UserError
+from drlh.core.codes import pack
+from drlh.core.errors import UserError
+from drlh.core.files import digest
 from drlh.evaluate.metrics import mean_average_precision
-from drlh.files import digest
 from drlh.hashers.base import Hasher, save_hasher
-from drlh.hashers.checkpoint import FILE
+from drlh.hashers.classic.lsh import LSH
 from drlh.hashers.drlh.hasher import DRLH
-from drlh.hashers.lsh import LSH
 from drlh.hashers.methods import load_hasher
+from drlh.hashers.training.checkpoint import FILE
 
 both_presets = pytest.mark.parametrize("preset", ["default", "paper"])
 SMALL: dict[str, dict[str, Any]] = {

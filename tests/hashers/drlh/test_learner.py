@@ -8,13 +8,13 @@ import pytest
 import torch
 from tests.hashers.drlh.exact_q import all_signs, exact_q
 
-from drlh.hashers.drlh.codebook import make_codebook
-from drlh.hashers.drlh.environment import one_bit_actions
+from drlh.hashers.codebook.codebook import make_codebook
 from drlh.hashers.drlh.learner import Rules, WalkLearner, priorities
 from drlh.hashers.drlh.network import WalkNetwork, flip_values
-from drlh.hashers.drlh.rewards import ScoreReward
-from drlh.hashers.drlh.score import Score, sharpness
-from drlh.hashers.drlh.walking import walk
+from drlh.hashers.drlh.reward import Score, sharpness
+from drlh.hashers.drlh.walk import walk
+from drlh.hashers.drlh_paper.environment import one_bit_actions
+from drlh.hashers.drlh_paper.reward import ScoreReward
 
 N_BITS, N_KINDS = 8, 3  # three kinds of images, all images of a kind alike
 KINDS = 3 * torch.eye(N_KINDS)

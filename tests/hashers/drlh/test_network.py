@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from drlh.hashers.drlh.network import LookAhead, WalkNetwork, flip_values
-from drlh.hashers.drlh.score import Score
+from drlh.hashers.drlh.reward import Score
 
 N_FEATURES, N_CLASSES, N_BITS = 7, 5, 12
 

@@ -4,14 +4,21 @@ import numpy as np
 import pytest
 import torch
 
-from drlh.codes import Codes
+from drlh.core.codes import Codes
 from drlh.hashers.drlh import policies
-from drlh.hashers.drlh.environment import ActionSet, history_onehot, one_bit_actions, start_state, step, two_bit_actions
 from drlh.hashers.drlh.network import LookAhead, WalkNetwork, flip_values
-from drlh.hashers.drlh.paper_network import PaperNetwork
 from drlh.hashers.drlh.policies import PaperPolicy, Trace, WalkPolicy, start_signs
-from drlh.hashers.drlh.score import Score
-from drlh.hashers.drlh.walking import walk
+from drlh.hashers.drlh.reward import Score
+from drlh.hashers.drlh.walk import walk
+from drlh.hashers.drlh_paper.environment import (
+    ActionSet,
+    history_onehot,
+    one_bit_actions,
+    start_state,
+    step,
+    two_bit_actions,
+)
+from drlh.hashers.drlh_paper.network import PaperNetwork
 
 N_FEATURES, N_CLASSES, N_BITS = 6, 4, 12
 Policy = WalkPolicy | PaperPolicy

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from tests.serve.conftest import N_BITS, Made, picture_of
 
-from drlh.index.in_process import Index
-from drlh.index.loading import load_items, notes_of
+from drlh.encoding.indexing import load_items, notes_of
+from drlh.index.local.index import LocalIndex
 from drlh.stages import encode_data, fit_model
 
 MAP_PATIENCE = 300_000  # milliseconds: the map is made at the lowest priority, and a busy machine lets it wait
@@ -57,9 +57,9 @@ def files(made_for_browser: Made, tmp_path_factory: pytest.TempPathFactory) -> F
     for method, parameters in LEARNT.items():
         fit_model(made.dataset, method, N_BITS, directory / f"{method}.model", parameters=parameters)
         codes, _ = encode_data(directory / f"{method}.model", made.dataset, directory / f"{method}-codes.npz")
-        load_items(Index.create(directory / f"{method}-index", N_BITS, notes=notes_of(codes)), codes)
-    load_items(Index.create(directory / "bare-index", N_BITS), codes)  # it does not say where the pictures are
-    Index.create(directory / "empty-index", N_BITS)
+        load_items(LocalIndex.create(directory / f"{method}-index", N_BITS, notes=notes_of(codes)), codes)
+    load_items(LocalIndex.create(directory / "bare-index", N_BITS), codes)  # it does not say where the pictures are
+    LocalIndex.create(directory / "empty-index", N_BITS)
     return Files(made, directory)
 
 

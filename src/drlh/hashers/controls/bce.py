@@ -5,9 +5,9 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
+from drlh.hashers.codebook.codebook import make_codebook
 from drlh.hashers.deep.hasher import DeepHasher, Shared
 from drlh.hashers.deep.objective import Batch, Objective, Task
-from drlh.hashers.drlh.codebook import make_codebook
 
 
 class BCE(DeepHasher):

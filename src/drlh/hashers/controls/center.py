@@ -5,10 +5,10 @@ from typing import Unpack
 
 from torch import Tensor, nn
 
-from drlh.hashers.checks import Check
 from drlh.hashers.controls.bce import codeword_signs
 from drlh.hashers.deep.hasher import DeepHasher, Shared
 from drlh.hashers.deep.objective import Batch, Objective, Task
+from drlh.hashers.training.checks import Check
 
 
 class Center(DeepHasher):

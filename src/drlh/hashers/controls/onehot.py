@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.codes import Codes, round_to_codes
+from drlh.core.codes import Codes, round_to_codes
+from drlh.core.progress import Progress
 from drlh.hashers.base import Features, Hasher, RandomState
+from drlh.hashers.codebook.codebook import make_codebook
 from drlh.hashers.controls.posterior import PosteriorMixin
-from drlh.hashers.drlh.codebook import make_codebook
-from drlh.progress import Progress
 
 
 class OneHot(PosteriorMixin, Hasher):

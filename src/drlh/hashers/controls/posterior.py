@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from drlh.core.progress import Progress
 from drlh.hashers.base import Features
-from drlh.progress import Progress
 
 Floats = NDArray[np.float32]
 

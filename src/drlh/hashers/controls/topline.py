@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_X_y
 
-from drlh.errors import UserError
+from drlh.core.errors import UserError
+from drlh.core.progress import Progress, quiet
 from drlh.hashers.base import Features, RandomState, generator
 from drlh.hashers.controls.posterior import PosteriorMixin
-from drlh.progress import Progress, quiet
 
 
 class Topline(PosteriorMixin, BaseEstimator):  # type: ignore[misc]

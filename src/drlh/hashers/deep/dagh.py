@@ -5,10 +5,10 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from drlh.hashers.checks import Check, is_count
 from drlh.hashers.deep.hasher import DeepHasher, Shared
 from drlh.hashers.deep.objective import Batch, Objective, Outputs, Task
 from drlh.hashers.deep.pairwise import Memory, codes_turn, shared_labels, signs_of
+from drlh.hashers.training.checks import Check, is_count
 
 Graph = tuple[Tensor, Tensor]  # Z (N, m), its rows summing to 1 or 0, and the sums of its columns (m,)
 

@@ -4,10 +4,10 @@ from typing import Unpack
 
 from torch import Tensor
 
-from drlh.hashers.checks import Check
 from drlh.hashers.deep.hasher import DeepHasher, Shared
 from drlh.hashers.deep.objective import Batch, Objective, Outputs, Task
 from drlh.hashers.deep.pairwise import Memory, code_loss, signs_of
+from drlh.hashers.training.checks import Check
 
 
 class DPSH(DeepHasher):

@@ -7,12 +7,12 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from drlh.codes import Codes
+from drlh.core.codes import Codes
 from drlh.hashers.base import Features
-from drlh.hashers.checks import Check, is_count
 from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.networks import Head
 from drlh.hashers.deep.objective import Arrays, Batch, Objective, Outputs, Task, similar
+from drlh.hashers.training.checks import Check, is_count
 
 _MOST_BITS = 8  # of a part: 256 codewords, as in the paper
 _LLOYD_STEPS = 5

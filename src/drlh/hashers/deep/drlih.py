@@ -5,12 +5,12 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from drlh.hashers.checks import Check, is_count
 from drlh.hashers.deep.distances import squared_distances
 from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.networks import Head
 from drlh.hashers.deep.objective import Batch, Objective, Task
 from drlh.hashers.deep.triplets import MOST_QUERIES, similar_triplets
+from drlh.hashers.training.checks import Check, is_count
 
 _SAFE = 1e-8  # keeps the root's slope finite where two images have the same probabilities
 

@@ -5,12 +5,12 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from drlh.hashers.checks import Check
 from drlh.hashers.deep.distances import soft_hamming
 from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.networks import Head
 from drlh.hashers.deep.objective import Batch, Objective, Task
 from drlh.hashers.deep.triplets import MOST_QUERIES, Triplets, levels_of, triplets_of
+from drlh.hashers.training.checks import Check
 
 
 class DSRH(DeepHasher):

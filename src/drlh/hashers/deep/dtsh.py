@@ -5,10 +5,10 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from drlh.hashers.checks import Check, is_count
 from drlh.hashers.deep.hasher import DeepHasher, Shared
 from drlh.hashers.deep.objective import Batch, Objective, Outputs, Task, other_pairs, similar
 from drlh.hashers.deep.pairwise import Memory, code_loss, signs_of
+from drlh.hashers.training.checks import Check, is_count
 
 
 class DTSH(DeepHasher):

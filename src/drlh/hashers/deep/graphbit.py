@@ -5,11 +5,11 @@ from typing import ClassVar, Unpack
 import torch
 from torch import Tensor, nn
 
-from drlh.codes import Codes, round_to_codes
-from drlh.hashers.checks import Check, is_whole
+from drlh.core.codes import Codes, round_to_codes
 from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.networks import Head
 from drlh.hashers.deep.objective import Arrays, Batch, Objective, Outputs, Task
+from drlh.hashers.training.checks import Check, is_whole
 
 _EPOCHS = 10  # half of them before the graph, as in the authors' program
 _QUICKER = 5  # than other methods: the longer bits search, the more of them find the same direction

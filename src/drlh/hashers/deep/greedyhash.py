@@ -5,9 +5,9 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from drlh.hashers.checks import Check
 from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.objective import Batch, Objective, Task
+from drlh.hashers.training.checks import Check
 
 _QUICKER = 4.0  # times the rate for several labels, each of which says little: at 1 they are hardly begun (VOC)
 

@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from drlh.cnn.backbones import Body
-from drlh.codes import Codes, round_to_codes
+from drlh.core.codes import Codes, round_to_codes
+from drlh.core.progress import Progress
 from drlh.hashers.base import Features, RandomState
-from drlh.hashers.checkpoint import kept_weights, restored
-from drlh.hashers.checks import Check, is_count, is_whole
 from drlh.hashers.deep.loop import Rules, Training, outputs_of
 from drlh.hashers.deep.networks import Head
 from drlh.hashers.deep.objective import Objective, Task
 from drlh.hashers.drlh.presets import epochs_for, sizes_for
-from drlh.hashers.epochs import EpochHasher
-from drlh.hashers.probe import hold_out
-from drlh.hashers.scaling import column_scale, powered
-from drlh.progress import Progress
+from drlh.hashers.training.checkpoint import build_from_arrays, state_arrays
+from drlh.hashers.training.checks import Check, is_count, is_whole
+from drlh.hashers.training.epochs import EpochHasher
+from drlh.hashers.training.probe import hold_out
+from drlh.hashers.training.scaling import column_scale, powered
 
 _BRANCHES = 4  # DRLH's, whose hidden units all stand in one layer here
 Sizes = dict[str, Any]
@@ -42,8 +42,8 @@ class Shared(TypedDict, total=False):
     weight_decay: float | None
     power: float
     backbone: str | None
-    weights: str | Path | None
-    backbone_rate: float | None
+    backbone_weights: str | Path | None
+    backbone_lr_scale: float | None
     hold_out: float
     patience: int
     device: str
@@ -56,8 +56,8 @@ class DeepHasher(EpochHasher):
     Shared parameters: `hidden` units, `dropout`, `feature_dropout`, `n_epochs`, `batch`, `learning_rate`,
     `weight_decay`: as many and as large as DRLH's for the same data unless given. `power` of the features.
     `backbone`: a CNN (`cnn-small`, `alexnet`, `cnn-f`, `nin`) before the network, for X of square colour pictures
-    (n, s, s, 3) or rows of their pixels; `weights`: the file it begins with, from nothing where there is none;
-    `backbone_rate`: its share of the learning rate (0.1 with weights, else 1).
+    (n, s, s, 3) or rows of their pixels; `backbone_weights`: the file it begins with, from nothing where there is none;
+    `backbone_lr_scale`: its share of the learning rate (0.1 with weights, else 1).
     `hold_out`: share of the images kept out of learning; then learning stops after `patience` epochs without a better
     mAP of theirs, and the best network is kept. `device`: `auto`, `cpu` or `cuda`. `random_state`: seed.
     """
@@ -77,8 +77,8 @@ class DeepHasher(EpochHasher):
         weight_decay: float | None = None,
         power: float = 0.5,
         backbone: str | None = None,
-        weights: str | Path | None = None,
-        backbone_rate: float | None = None,
+        backbone_weights: str | Path | None = None,
+        backbone_lr_scale: float | None = None,
         hold_out: float = 0.0,
         patience: int = 5,
         device: str = "auto",
@@ -94,8 +94,8 @@ class DeepHasher(EpochHasher):
         self.weight_decay = weight_decay
         self.power = power
         self.backbone = backbone
-        self.weights = weights
-        self.backbone_rate = backbone_rate
+        self.backbone_weights = backbone_weights
+        self.backbone_lr_scale = backbone_lr_scale
         self.hold_out = hold_out
         self.patience = patience
         self.device = device
@@ -170,7 +170,7 @@ class DeepHasher(EpochHasher):
     def _keep(self, run: Training) -> None:
         """The network as it is now becomes the model."""
         self.kept_: Mapping[str, NDArray[Any]] = run.objective.finish(run.outputs)
-        self.weights_ = kept_weights(run.network)
+        self.weights_ = state_arrays(run.network)
 
     def _encode(self, features: Features) -> Codes:
         return self._codes(self._outputs(features))
@@ -178,7 +178,7 @@ class DeepHasher(EpochHasher):
     def _outputs(self, features: Features) -> Tensor:
         """(n, n_outputs) of the fitted network."""
         sizes = {"hidden": self.hidden_, "dropout": 0.0, "feature_dropout": 0.0}
-        network = restored(lambda: self._whole(self._body(self.n_features_in_), sizes), self.weights_)
+        network = build_from_arrays(lambda: self._whole(self._body(self.n_features_in_), sizes), self.weights_)
         inputs = self._inputs(features)
         return outputs_of(network.to(inputs.device), inputs)
 
@@ -218,7 +218,7 @@ _CHECKS: list[Check] = [
     ("learning_rate", lambda value: value is None or value > 0, "above 0"),
     ("weight_decay", lambda value: value is None or value >= 0, "at least 0"),
     ("power", lambda value: 0 < value <= 1, "above 0 and at most 1"),
-    ("backbone_rate", lambda value: value is None or value >= 0, "at least 0"),
+    ("backbone_lr_scale", lambda value: value is None or value >= 0, "at least 0"),
     ("hold_out", lambda value: 0 <= value < 1, "at least 0 and below 1"),
     ("patience", is_count, "a whole number of at least 1"),
 ]

@@ -6,10 +6,10 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from drlh.hashers.checks import Check
 from drlh.hashers.deep.hasher import DeepHasher, Shared
 from drlh.hashers.deep.objective import Batch, Objective, Outputs, Task, other_pairs, similar
 from drlh.hashers.deep.pairwise import pair_loss, shared_labels
+from drlh.hashers.training.checks import Check
 
 _ROWS = 1024  # kinds of images whose pairs are counted side by side
 

@@ -7,11 +7,11 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from drlh.codes import signs
+from drlh.core.codes import signs
 from drlh.hashers.base import Features
-from drlh.hashers.checks import Check
 from drlh.hashers.deep.hasher import DeepHasher, Shared
 from drlh.hashers.deep.objective import Arrays, Batch, Objective, Outputs, Task
+from drlh.hashers.training.checks import Check
 
 _DRAWS = 100  # random bits looked at before a poor one is taken
 _NEAR_ZERO = 1e-6  # the authors' tolerance, here for each pair

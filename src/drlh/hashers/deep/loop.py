@@ -11,10 +11,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from drlh.hashers.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
 from drlh.hashers.deep.objective import Batch, Objective
-from drlh.hashers.epochs import epoch_streams, one_cycle, rated_groups
-from drlh.hashers.ranks import add_gradients, agree, own_chances, share, whole
+from drlh.hashers.training.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
+from drlh.hashers.training.distributed import (
+    all_gather,
+    all_reduce_gradients,
+    broadcast_module,
+    local_slice,
+    per_rank_rng,
+)
+from drlh.hashers.training.epochs import epoch_rngs, one_cycle, parameter_groups
 
 _ROWS = 4096  # images whose outputs are computed side by side
 
@@ -47,7 +53,7 @@ class Training:
         self.network, self.objective, self.rules, self.seed = network, objective, rules, seed
         self.inputs, self.labels = inputs, labels
         self.optimizer = optimizer or torch.optim.AdamW(
-            [*rated_groups(network, rules.body_rate), {"params": list(objective.parameters()), "rate": 1.0}],
+            [*parameter_groups(network, rules.body_rate), {"params": list(objective.parameters()), "rate": 1.0}],
             weight_decay=rules.weight_decay,
         )
         self.n_updates = 0
@@ -58,27 +64,27 @@ class Training:
     def run_epoch(self, epoch: int) -> float:
         """Learns from every image once; returns the mean loss."""
         start = time.perf_counter()
-        with epoch_streams(self.seed, epoch, self.inputs.device) as (rng, _):
+        with epoch_rngs(self.seed, epoch, self.inputs.device) as (rng, _):
             self.objective.start_epoch(epoch, self.rules.n_epochs, self.outputs)
             order = torch.from_numpy(rng.permutation(len(self.inputs))).to(self.inputs.device)
             loss = float(np.mean([self._update(rows) for rows in _batches(order, self.rules.batch)]))
-            agree(self.network)
+            broadcast_module(self.network)
         self.seconds += time.perf_counter() - start
         return loss
 
     def _update(self, rows: Tensor) -> float:
         self.network.train()
         self.objective.train()
-        mine = share(rows)
-        with own_chances(self.n_updates):
+        mine = local_slice(rows)
+        with per_rank_rng(self.n_updates):
             seen = self.network(self.inputs.index_select(0, rows[mine]))
-        outputs = whole(seen, mine, len(rows))
+        outputs = all_gather(seen, mine, len(rows))
         loss = self.objective.loss(outputs, Batch(rows, self.labels.index_select(0, rows)))
         for group in self.optimizer.param_groups:
             group["lr"] = group["rate"] * self.rules.learning_rate * one_cycle(self._progress())
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        add_gradients(self.network.parameters())  # the objective's own are those of the whole batch already
+        all_reduce_gradients(self.network.parameters())  # the objective's own are those of the whole batch already
         self.optimizer.step()
         self.n_updates += 1
         return float(loss.detach())
@@ -89,8 +95,8 @@ class Training:
 
     def outputs(self) -> Tensor:
         """(N, n_outputs) for all training images, without dropout and without gradients."""
-        mine = share(self.inputs)
-        return whole(outputs_of(self.network, self.inputs[mine]), mine, len(self.inputs))
+        mine = local_slice(self.inputs)
+        return all_gather(outputs_of(self.network, self.inputs[mine]), mine, len(self.inputs))
 
     def judge(self, score: float) -> None:
         """Remembers the best network by its score, and how many epochs have passed since."""

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from drlh.hashers.classic.sdh import classifier, discrete_step
 from drlh.hashers.deep.objective import Batch, Outputs, Task, other_pairs, similar
-from drlh.hashers.sdh import classifier, discrete_step
 
 # Images that a batch is compared with: a sample where there are more, whose mean is nearly theirs at a smaller cost.
 _MOST_COLUMNS = 12_000

@@ -5,9 +5,9 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from drlh.hashers.checks import Check, is_whole
 from drlh.hashers.deep.hasher import DeepHasher, Shared
 from drlh.hashers.deep.objective import Batch, Objective, Task, other_pairs, similar
+from drlh.hashers.training.checks import Check, is_whole
 
 
 class PGDH(DeepHasher):

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from drlh.cnn.backbones import Body, begin_body, module_of
-from drlh.errors import UserError
-from drlh.files import digest
-from drlh.hashers.checks import Check, check_values, is_count, is_whole
+from drlh.core.errors import UserError
+from drlh.core.files import digest
+from drlh.core.progress import Progress, quiet
 from drlh.hashers.deep.loop import Rules, Training, outputs_of
 from drlh.hashers.deep.objective import Batch, Objective
-from drlh.hashers.epochs import kept_epochs, rated_groups
-from drlh.progress import Progress, quiet
+from drlh.hashers.training.checks import Check, check_values, is_count, is_whole
+from drlh.hashers.training.epochs import parameter_groups, resumable_epochs
 
 Rows = NDArray[np.float32]
 _SMOOTHING = 0.2
@@ -90,7 +90,7 @@ def pretrain(
     objective = Classification(labels.ndim == 2)
     run = Training(network, objective, inputs, torch.from_numpy(many_hot), rules, seed, optimizer)
     fingerprint = digest(inputs.numpy(), many_hot, backbone, str(weights), str(seed), str(sorted(chosen.items())))
-    for epoch in kept_epochs(run, rules.n_epochs, resume_from, fingerprint, f"{backbone} epochs", progress):
+    for epoch in resumable_epochs(run, rules.n_epochs, resume_from, fingerprint, f"{backbone} epochs", progress):
         run.run_epoch(epoch)
     network.seconds = run.seconds
     return network
@@ -114,7 +114,7 @@ def _groups(network: nn.Module, weight_decay: float, body_rate: float) -> list[d
     quick = {id(shift) for shift in shifts}
     groups = [
         group | {"params": [one for one in group["params"] if id(one) not in quick], "weight_decay": weight_decay}
-        for group in rated_groups(network, body_rate)
+        for group in parameter_groups(network, body_rate)
     ]
     if shifts:
         groups.append({"params": shifts, "rate": _QUICK * body_rate, "weight_decay": weight_decay / _QUICK})

@@ -8,15 +8,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from drlh.codes import Codes, round_to_codes
+from drlh.core.codes import Codes, round_to_codes
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.base import Features
-from drlh.hashers.checks import Check, is_whole
+from drlh.hashers.classic.itq import improve_rotation, procrustes
 from drlh.hashers.deep.distances import squared_distances
 from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.objective import Arrays, Batch, Objective, Outputs, Task
 from drlh.hashers.deep.triplets import MOST_QUERIES, similar_triplets
-from drlh.hashers.itq import improve_rotation, procrustes
+from drlh.hashers.training.checks import Check, is_whole
 
 _SEARCH = 400, 2000  # queries and searched images of the training set that judge a rotation
 _ITQ_STEPS = 50  # rounds that bring the first rotation near the corners

@@ -5,10 +5,10 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from drlh.hashers.checks import Check, is_count
 from drlh.hashers.deep.distances import soft_hamming
 from drlh.hashers.deep.hasher import DeepHasher, Shared
 from drlh.hashers.deep.objective import Batch, Objective, other_pairs, similar
+from drlh.hashers.training.checks import Check, is_count
 
 _FEW_BITS = 32  # from here on two distances share a bin, as in the authors' experiments
 

@@ -4,9 +4,9 @@ from typing import Unpack
 
 from torch import Tensor, nn
 
-from drlh.hashers.checks import Check, is_count
 from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.objective import Batch, Objective, Task
+from drlh.hashers.training.checks import Check, is_count
 
 _NARROWER = 4  # than the one hidden layer of other methods, unless `hidden` is given
 _FEATURES = 1280  # for fewer, other methods have a wider layer; many layers that wide do not learn at the same rate

@@ -10,25 +10,25 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from drlh.codes import Codes
-from drlh.errors import UserError
+from drlh.core.codes import Codes
+from drlh.core.errors import UserError
+from drlh.core.progress import Progress
 from drlh.hashers.base import Features, RandomState
-from drlh.hashers.checkpoint import kept_weights, restored
+from drlh.hashers.codebook.codebook import make_codebook
 from drlh.hashers.drlh import learner as default_learning
-from drlh.hashers.drlh import learning as paper_learning
-from drlh.hashers.drlh.codebook import make_codebook
-from drlh.hashers.drlh.environment import ActionSet, one_bit_actions, two_bit_actions
 from drlh.hashers.drlh.network import WalkNetwork
-from drlh.hashers.drlh.paper_network import PaperNetwork
 from drlh.hashers.drlh.policies import PaperPolicy, Trace, WalkPolicy, start_signs
 from drlh.hashers.drlh.presets import MOST_STATED, PRESETS, checks, epochs_for, priority_for, sizes_for
-from drlh.hashers.drlh.rewards import PaperReward, check_labels
-from drlh.hashers.drlh.scalars import scalar_writer
-from drlh.hashers.drlh.score import Score, share_of, sharpness
-from drlh.hashers.epochs import EpochHasher
-from drlh.hashers.probe import Probe, hold_out
-from drlh.hashers.scaling import column_scale, powered
-from drlh.progress import Progress
+from drlh.hashers.drlh.reward import Score, share_of, sharpness
+from drlh.hashers.drlh_paper import learner as paper_learning
+from drlh.hashers.drlh_paper.environment import ActionSet, one_bit_actions, two_bit_actions
+from drlh.hashers.drlh_paper.network import PaperNetwork
+from drlh.hashers.drlh_paper.reward import PaperReward, check_labels
+from drlh.hashers.training.checkpoint import build_from_arrays, state_arrays
+from drlh.hashers.training.epochs import EpochHasher
+from drlh.hashers.training.probe import Probe, hold_out
+from drlh.hashers.training.scaling import column_scale, powered
+from drlh.hashers.training.tensorboard import scalar_writer
 
 Run = default_learning.WalkLearner | paper_learning.Learner
 
@@ -63,9 +63,9 @@ class DRLH(EpochHasher):
     all alike, as it is below 20,000 images; 1 from there on). Paper preset: `sigma` and `eta` of the stop reward (eta
     is half the codebook's radius unless given), `flips` (1, or 2 for pairs too), `guided` exploration, `double`
     Q-learning, `huber` loss, `target_every` updates. `backbone`: a CNN (`cnn-small`, `alexnet`, `cnn-f`, `nin`) that
-    learns with the Q-network, for X of square colour pictures (n, s, s, 3) or rows of their pixels; `weights`: the file
-    it begins with, from nothing where there is none; `backbone_rate`: its share of the learning rate (0.1 with weights,
-    else 1).
+    learns with the Q-network, for X of square colour pictures (n, s, s, 3) or rows of their pixels;
+    `backbone_weights`: the file it begins with, from nothing where there is none; `backbone_lr_scale`: its share of the
+    learning rate (0.1 with weights, else 1).
     `device`: `auto`, `cpu` or `cuda`. `hold_out`: share of the images to keep out of learning. `log_dir`: TensorBoard
     scalars of every epoch go here, with the mAP of the images held out. `random_state`: seed.
     """
@@ -101,8 +101,8 @@ class DRLH(EpochHasher):
         huber: bool = False,
         target_every: int = 1000,
         backbone: str | None = None,
-        weights: str | Path | None = None,
-        backbone_rate: float | None = None,
+        backbone_weights: str | Path | None = None,
+        backbone_lr_scale: float | None = None,
         device: str = "auto",
         hold_out: float = 0.0,
         log_dir: str | None = None,
@@ -134,8 +134,8 @@ class DRLH(EpochHasher):
         self.huber = huber
         self.target_every = target_every
         self.backbone = backbone
-        self.weights = weights
-        self.backbone_rate = backbone_rate
+        self.backbone_weights = backbone_weights
+        self.backbone_lr_scale = backbone_lr_scale
         self.device = device
         self.hold_out = hold_out
         self.log_dir = log_dir
@@ -171,7 +171,7 @@ class DRLH(EpochHasher):
 
     def _keep(self, run: Run) -> None:
         """The agent as it is now becomes the model."""
-        self.weights_ = kept_weights(run.policy_network)
+        self.weights_ = state_arrays(run.policy_network)
         if isinstance(run, default_learning.WalkLearner):
             self.kappa_ = run.score.kappa
         self.embedding_ = run.embedding.cpu().numpy().astype(np.int8)
@@ -235,12 +235,12 @@ class DRLH(EpochHasher):
         n_features, n_classes = self.n_features_in_, len(self.embedding_)
         if self.preset == "paper":
             actions, hidden = self._actions(device), len(self.weights_["features.bias"])
-            paper = restored(
+            paper = build_from_arrays(
                 lambda: PaperNetwork(n_features, actions, hidden=(hidden, hidden), dropout=0.0), self.weights_
             )
             return PaperPolicy(paper.to(device), actions, projection, self._max_steps())
         n_branches, _, hidden = self.weights_["first"].shape
-        network = restored(
+        network = build_from_arrays(
             lambda: WalkNetwork(
                 n_features, n_classes, self.n_bits, n_branches=n_branches, hidden=hidden, multilabel=self.multilabel_,
                 body=self._body(n_features),

@@ -16,15 +16,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from drlh.hashers.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
-from drlh.hashers.drlh.embedding import agreement_target, move_codewords
-from drlh.hashers.drlh.environment import random_signs
-from drlh.hashers.drlh.epochs import EpochReport, distance_to_own
+from drlh.hashers.codebook.adapt import agreement_target, move_codewords
 from drlh.hashers.drlh.network import WalkNetwork, flip_values
-from drlh.hashers.drlh.score import Score, certainty_of, share_of, sharpness
-from drlh.hashers.drlh.walking import walk
-from drlh.hashers.epochs import epoch_streams, one_cycle, rated_groups
-from drlh.hashers.ranks import add_gradients, agree, own_chances, share, whole
+from drlh.hashers.drlh.reward import Score, certainty_of, share_of, sharpness
+from drlh.hashers.drlh.walk import walk
+from drlh.hashers.drlh_paper.environment import random_signs
+from drlh.hashers.training.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
+from drlh.hashers.training.distributed import (
+    all_gather,
+    all_reduce_gradients,
+    broadcast_module,
+    local_slice,
+    per_rank_rng,
+)
+from drlh.hashers.training.epoch_report import EpochReport, distance_to_own
+from drlh.hashers.training.epochs import epoch_rngs, one_cycle, parameter_groups
 
 _GROWTH = 0.01  # how fast the running mean of confusions follows
 _AN_EPOCH = 1 / 40  # how fast that of certainty follows: what was doubtful epochs ago no longer counts
@@ -78,7 +84,7 @@ class WalkLearner:
         self.network, self.score, self.rules, self.seed = network, score, rules, seed
         self.features, self.weights, self.start = features, weights, start
         self.target = deepcopy(network).requires_grad_(False).eval()
-        self.optimizer = torch.optim.AdamW(rated_groups(network, rules.body_rate), weight_decay=rules.weight_decay)
+        self.optimizer = torch.optim.AdamW(parameter_groups(network, rules.body_rate), weight_decay=rules.weight_decay)
         self.states = start.clone()
         self.confusion = 0.1 * torch.eye(weights.shape[1], device=features.device)
         self.certainty = 0.0
@@ -99,7 +105,7 @@ class WalkLearner:
 
     def run_epoch(self, epoch: int) -> EpochReport:
         """Learns from every image's state once, then sends every image on a new exploring walk."""
-        with epoch_streams(self.seed, epoch, self.features.device) as (rng, generator):
+        with epoch_rngs(self.seed, epoch, self.features.device) as (rng, generator):
             if self.rules.follow and epoch == self.rules.n_epochs // 2:
                 self._follow_confusions(rng)
             if self.rules.top is not None and self.n_updates and epoch >= self.rules.n_epochs // 2:
@@ -134,19 +140,19 @@ class WalkLearner:
         signs = self._states_of(rows, generator)
         n_ahead = self.rules.n_ahead if self.rules.gamma else 0
         bits = torch.randint(signs.shape[1], (len(rows), n_ahead), generator=generator, device=rows.device)
-        mine = share(rows)  # of a batch, where several processes learn together
+        mine = local_slice(rows)  # of a batch, where several processes learn together
         part, n_rows = len(rows[mine]) / len(rows), len(rows)
         rows, signs, bits = rows[mine], signs[mine], bits[mine]
         shares = self.score.shares(signs)
         earned = self._gains(signs, shares, self.weights[rows])
         self.network.train()
-        with own_chances(self.n_updates):
+        with per_rank_rng(self.n_updates):
             by_branch = self.network.branch_labels(self.features[rows])
         expected = self._gains(signs, shares, by_branch)
         unit = (2 * self.score.kappa) ** 2  # gains are of the size 2 kappa, whatever the length of the code
         errors = (expected - earned).square()  # (branches, n, b)
         if self.rules.priority:
-            by_image = whole(errors.detach().mean(dim=(0, 2)), mine, n_rows)
+            by_image = all_gather(errors.detach().mean(dim=(0, 2)), mine, n_rows)
             errors = errors * priorities(by_image, self.rules.priority)[mine, None]
         loss = errors.mean(dim=(1, 2)).sum() / unit
         if self.rules.gamma:
@@ -157,10 +163,10 @@ class WalkLearner:
             group["lr"] = group["rate"] * self._learning_rate()
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        add_gradients(self.network.parameters())
+        all_reduce_gradients(self.network.parameters())
         self.optimizer.step()
         self.n_updates += 1
-        self._move_target(whole(by_branch.detach().transpose(0, 1), mine, n_rows).transpose(0, 1))
+        self._move_target(all_gather(by_branch.detach().transpose(0, 1), mine, n_rows).transpose(0, 1))
         return float(loss.detach())
 
     def _gains(self, signs: Tensor, shares: Tensor, weights: Tensor) -> Tensor:
@@ -210,11 +216,11 @@ class WalkLearner:
     @torch.no_grad()
     def _explore(self, epoch: int, loss: float, rng: np.random.Generator, generator: torch.Generator) -> EpochReport:
         """New states: exploring walks from the start codes, cut at a random length."""
-        agree(self.network)
-        agree(self.target)
-        mine = share(self.features)
+        broadcast_module(self.network)
+        broadcast_module(self.target)
+        mine = local_slice(self.features)
         seen = [self.target.labels(part) for part in torch.split(self.features[mine], 4096)]
-        labels = whole(torch.cat(seen), mine, len(self.features))
+        labels = all_gather(torch.cat(seen), mine, len(self.features))
         epsilon, n_bits = self.epsilon_of(epoch), self.start.shape[1]
         found = walk(
             self.target.ahead, self.score, labels, self.start, self.rules.gamma, int(rng.integers(1, max(2, n_bits))),

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from drlh.cnn.backbones import Body
-from drlh.hashers.drlh.score import Score
+from drlh.hashers.drlh.reward import Score
 
 
 class LookAhead(nn.Module):

@@ -10,12 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from drlh.codes import Codes, round_to_codes
-from drlh.hashers.drlh.environment import ActionSet, start_state, step
+from drlh.core.codes import Codes, round_to_codes
 from drlh.hashers.drlh.network import LookAhead, WalkNetwork, flip_values
-from drlh.hashers.drlh.paper_network import PaperNetwork
-from drlh.hashers.drlh.score import Score
-from drlh.hashers.drlh.walking import walk
+from drlh.hashers.drlh.reward import Score
+from drlh.hashers.drlh.walk import walk
+from drlh.hashers.drlh_paper.environment import ActionSet, start_state, step
+from drlh.hashers.drlh_paper.network import PaperNetwork
 
 _ROWS = 4096  # walked side by side
 

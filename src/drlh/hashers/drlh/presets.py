@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from drlh.hashers.checks import Check, is_count
+from drlh.hashers.training.checks import Check, is_count
 
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {

@@ -1,0 +1,1 @@
+"""Methods under protocols: the runner, its records, and scores of files."""

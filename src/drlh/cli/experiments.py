@@ -1,0 +1,133 @@
+"""The verbs of the experiments: `drlh bench paper` and `drlh report`."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from drlh.cli.console import ProgressBar, print_json, say
+from drlh.core.errors import UserError
+
+RecordsOption = Annotated[Path, typer.Option(help="Where records are kept, one for each cell.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def paper(
+    table: Annotated[
+        str,
+        typer.Option(
+            help="traditional, cnn, deep, eta, steps, actions, cnn-update, tsne, timing, walks, ablation, multilabel, "
+            "digits, several with commas between them, or all."
+        ),
+    ] = "all",
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            help="ROLE=FILE, may be repeated: gist and cifar10 (CIFAR-10 with GIST and with CNN features), nuswide, "
+            "nuswide-cnn, voc, pictures. Named sets that are at hand are found without it.",
+        ),
+    ] = None,
+    weights: Annotated[
+        Path | None, typer.Option(help="A cnn-small of drlh pretrain, for the table cnn-update.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Minutes: few lengths, digits where CIFAR-10 is slow.")
+    ] = False,
+    seeds: Annotated[str | None, typer.Option(help="Seeds with commas (default: 0,1,2; with --quick 0).")] = None,
+    workers: Annotated[int, typer.Option(help="Cells that run at once, each in one thread.")] = 2,
+    records: RecordsOption = Path("runs"),
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Make missing features, then only say what would run and how long.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run the experiments of the paper on the data at hand; a run that was stopped goes on where it was.
+
+    Example: drlh bench paper --quick --data cifar10=cifar10_lite0.npz, then: drlh report --records runs -o report
+    """
+    from drlh.bench.records import read_records
+    from drlh.paper.jobs import duration, run_jobs
+    from drlh.paper.plan import Estimates, make_plan
+    from drlh.paper.sources import BACKBONE, AtHand, parse_files
+    from drlh.paper.tables import find_tables
+
+    if workers < 1:
+        raise UserError(f"--workers must be at least 1: got {workers}")
+    if weights is not None:
+        from drlh.cnn.backbones import check_weights
+
+        check_weights(BACKBONE, weights)
+    tables, at_hand = find_tables(table), AtHand(parse_files(data), weights, quick)
+    start = time.perf_counter()
+    with ProgressBar() as bar:
+        plan = make_plan(tables, at_hand, _seeds(seeds, quick), records, bar)
+    known = read_records(records) if records.is_dir() else []
+    estimates = Estimates(known)
+    expected = sum(map(estimates.seconds, plan.jobs)) / workers
+    for sentence in plan.left_out:
+        say(f"left out: {sentence}")
+    say(f"{len(plan.jobs)} cells to run, {plan.n_known} known; about {duration(expected)} with {workers} at once")
+    failures: list[str] = []
+    if not dry_run and plan.jobs:
+        with ProgressBar(time_left=False) as bar:
+            failures = run_jobs(plan.jobs, records, estimates, workers, bar)
+    result: dict[str, Any] = {
+        "records": str(records), "cells": len(plan.jobs), "known": plan.n_known, "left_out": plan.left_out,
+        "failures": failures, "expected_seconds": round(expected), "seconds": round(time.perf_counter() - start, 1),
+    }  # fmt: skip
+    if as_json:
+        print_json(result)
+    elif not dry_run:
+        done = f"{len(plan.jobs) - len(failures)} cells in {duration(result['seconds'])}"
+        print(f"{done}; see: drlh report --records {records}")
+    if failures:
+        raise UserError(f"{len(failures)} cells failed, the first: {failures[0]}")
+
+
+def report(
+    records: RecordsOption = Path("runs"),
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="Directory for the page, the tables and the figures.")
+    ] = Path("report"),
+    fill: Annotated[
+        list[Path] | None,
+        typer.Option(help="Write the marked tables of this Markdown page anew instead; may be repeated."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make one HTML page, Markdown tables and figures of records, with the paper's numbers beside ours.
+
+    Example: drlh report --records runs -o report
+    """
+    from drlh.bench.records import read_records
+    from drlh.core.files import write_text
+    from drlh.report.draw import standalone
+    from drlh.report.experiments_page import experiments_page, markdown_blocks
+    from drlh.report.marks import fill_page
+
+    blocks = markdown_blocks(read_records(records))
+    if fill:
+        changed = [str(page) for page in fill if fill_page(page, blocks)]
+        print_json({"changed": changed}) if as_json else print(f"written anew: {', '.join(changed) or 'nothing'}")
+        return
+    page, drawings = experiments_page(records)
+    write_text(out / "index.html", page)
+    names = [name for name in blocks if not name.endswith("-cifar10")]
+    write_text(out / "tables.md", "# Experiments\n\n" + "\n".join(blocks[name] for name in names))
+    for drawing in drawings:
+        write_text(out / "figures" / f"{drawing.name}.svg", standalone(drawing.svg))
+    result = {"page": str(out / "index.html"), "tables": str(out / "tables.md"), "figures": len(drawings)}
+    if as_json:
+        print_json(result)
+    else:
+        print(f"{result['page']}: {len(drawings)} figures; tables in {result['tables']}")
+
+
+def _seeds(text: str | None, quick: bool) -> list[int]:
+    chosen = text or ("0" if quick else "0,1,2")
+    try:
+        return [int(word) for word in chosen.split(",")]
+    except ValueError as error:
+        raise UserError(f"--seeds takes whole numbers with commas between them: got {chosen!r}") from error

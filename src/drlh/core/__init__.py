@@ -1,0 +1,1 @@
+"""What every room uses: errors, files, progress, processes, and codes as bits."""

@@ -1,0 +1,1 @@
+"""What everything that learns in epochs shares."""

@@ -1,0 +1,1 @@
+"""The index in one process: in memory or in a directory."""

@@ -1,0 +1,231 @@
+"""The paper's Q-learning: its targets, its schedule, and what it learns against Q* by dynamic programming."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.hashers.drlh.exact_q import all_signs, exact_q
+
+from drlh.hashers.codebook.codebook import make_codebook
+from drlh.hashers.drlh_paper.environment import State, one_bit_actions, random_signs, start_state, step
+from drlh.hashers.drlh_paper.learner import Learner, Rules
+from drlh.hashers.drlh_paper.network import PaperNetwork
+from drlh.hashers.drlh_paper.replay import Steps
+from drlh.hashers.drlh_paper.reward import PaperReward
+
+N_BITS, N_CLASSES = 8, 3
+CPU = torch.device("cpu")
+
+
+def make_learner(n_images: int = 30, hidden: int = 16, seed: int = 0, **rules: Any) -> Learner:
+    """Images whose feature names their class, eta = 1, no dropout."""
+    actions = one_bit_actions(N_BITS)
+    reward = PaperReward(make_codebook(N_CLASSES, N_BITS), actions, eta=1)
+    labels = torch.arange(n_images) % N_CLASSES
+    with torch.random.fork_rng([]):
+        torch.manual_seed(seed)
+        network = PaperNetwork(N_CLASSES, actions, hidden=(hidden, hidden), dropout=0.0)
+    return Learner(network, reward, torch.eye(N_CLASSES)[labels], labels, Rules(**rules), seed=0)
+
+
+def some_steps(actions: list[int]) -> Steps:
+    """Steps from random codes, one for each action; the rewards are 0, 1, 2, ..."""
+    n = len(actions)
+    state = start_state(random_signs(n, N_BITS, torch.Generator().manual_seed(0)))
+    return Steps(torch.arange(n), state, torch.tensor(actions), torch.arange(n).float())
+
+
+def change_target(learner: Learner) -> None:
+    """Gives the target network other weights than the network's."""
+    with torch.random.fork_rng([]), torch.no_grad():
+        torch.manual_seed(5)
+        for part in learner.target.parameters():
+            part.add_(0.3 * torch.randn_like(part))
+
+
+@torch.no_grad()
+def values_at(learner: Learner, network: PaperNetwork, steps: Steps, state: State) -> torch.Tensor:
+    values: torch.Tensor = network.eval()(network.image(learner.features[steps.rows]), state)
+    return values
+
+
+def values_after(learner: Learner, network: PaperNetwork, steps: Steps) -> torch.Tensor:
+    return values_at(learner, network, steps, step(steps.state, steps.actions, learner.actions, max_steps=99)[0])
+
+
+def drawn_steps(learner: Learner, actions: list[int]) -> Steps:
+    """Fills the memory; gives the batch that an update with the generator of seed 0 will draw."""
+    learner.memory.add(some_steps(actions))
+    return learner.memory.sample(learner.rules.batch, np.random.default_rng(0), CPU)
+
+
+def loss_to(learner: Learner, steps: Steps, targets: torch.Tensor) -> float:
+    """The mean squared error of the values of what was done."""
+    values = values_at(learner, learner.network, steps, steps.state).gather(1, steps.actions[:, None])[:, 0]
+    return float((values - targets).square().mean())
+
+
+@pytest.mark.parametrize("max_steps", [1, 50])
+def test_the_step_limit_does_not_end_the_future(max_steps: int) -> None:
+    learner = make_learner(gamma=0.7, max_steps=max_steps)  # with 1 every flip is cut off by the limit
+    change_target(learner)
+    steps = drawn_steps(learner, list(range(8)))
+    wanted = loss_to(learner, steps, steps.rewards + 0.7 * values_after(learner, learner.target, steps).amax(dim=1))
+    assert learner._update(np.random.default_rng(0)) == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_a_stop_has_no_future(double: bool) -> None:
+    learner = make_learner(gamma=0.7, double=double)
+    change_target(learner)
+    steps = drawn_steps(learner, [8] * 9)
+    wanted = loss_to(learner, steps, steps.rewards)
+    assert learner._update(np.random.default_rng(0)) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_double_learning_chooses_with_the_network_and_values_with_the_target() -> None:
+    learner = make_learner(gamma=0.7, double=True)
+    change_target(learner)
+    steps = drawn_steps(learner, list(range(8)))
+    valued = values_after(learner, learner.target, steps)
+    choice = values_after(learner, learner.network, steps).argmax(dim=1, keepdim=True)
+    assert (choice[:, 0] != valued.argmax(dim=1)).any()
+    wanted = loss_to(learner, steps, steps.rewards + 0.7 * valued.gather(1, choice)[:, 0])
+    assert learner._update(np.random.default_rng(0)) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_without_a_target_network_the_network_values_itself() -> None:
+    learner = make_learner(gamma=0.7, target_every=0)
+    change_target(learner)
+    steps = drawn_steps(learner, list(range(8)))
+    wanted = loss_to(learner, steps, steps.rewards + 0.7 * values_after(learner, learner.network, steps).amax(dim=1))
+    assert learner._update(np.random.default_rng(0)) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_the_target_network_is_copied_every_so_many_updates() -> None:
+    learner = make_learner(target_every=4, batch=8)
+    learner.memory.add(some_steps(list(range(9))))
+    kept = [torch.equal(learner.target.code, learner.network.code)]
+    for _ in range(9):
+        learner._update(np.random.default_rng(0))
+        kept.append(torch.equal(learner.target.code, learner.network.code))
+    assert [number for number, same in enumerate(kept) if same] == [0, 4, 8]
+
+
+def test_epsilon_falls_from_1_to_a_tenth_over_15_epochs_and_stays() -> None:
+    learner = make_learner()
+    schedule = [learner.epsilon_of(epoch) for epoch in range(25)]
+    assert schedule[0] == 1.0
+    np.testing.assert_allclose(np.diff(schedule[:16]), -0.06)
+    np.testing.assert_allclose(schedule[15:], 0.1)
+
+
+def test_exploration_is_the_experts_where_it_is_guided() -> None:
+    learner = make_learner(90, epsilon=(1.0, 1.0, 1), n_walks=30, max_steps=8, batch=4)
+    learner.run_epoch(0)
+    seen = learner.memory.sample(2000, np.random.default_rng(0), CPU)
+    table = learner.reward.table(seen.state.signs, learner.labels[seen.rows])
+    assert torch.equal(seen.rewards, table.gather(1, seen.actions[:, None])[:, 0])
+    assert (seen.rewards > 0).all()  # at every code some flip or the stop earns
+    assert 0 < (seen.actions == 8).float().mean() < 0.5
+
+
+def test_unguided_exploration_takes_every_action_alike() -> None:
+    learner = make_learner(300, epsilon=(1.0, 1.0, 1), guided=False, n_walks=100, max_steps=8, batch=4)
+    report = learner.run_epoch(0)
+    seen = learner.memory.sample(5000, np.random.default_rng(0), CPU)
+    shares = torch.bincount(seen.actions, minlength=9) / 5000
+    assert ((shares - 1 / 9).abs() < 0.03).all()
+    assert (report.epsilon, len(learner.memory)) == (1.0, round(300 * report.mean_steps))
+
+
+def test_without_exploration_the_greedy_action_is_taken() -> None:
+    learner = make_learner(60, epsilon=(0.0, 0.0, 1), n_walks=60, max_steps=1, batch=1, learning_rate=1e-9)
+    learner.run_epoch(0)
+    seen = learner.memory.sample(200, np.random.default_rng(0), CPU)
+    with torch.no_grad():
+        values = learner.network(learner.network.image(learner.features[seen.rows]), seen.state)
+    assert torch.equal(seen.actions, values.argmax(dim=1))
+
+
+def test_an_epoch_walks_every_image_once_and_reports_it() -> None:
+    learner = make_learner(50, n_walks=20, max_steps=5, batch=4)
+    report = learner.run_epoch(3)
+    first = (learner.memory.history[: len(learner.memory)] < 0).all(axis=1)  # a walk begins without a history
+    assert sorted(learner.memory.rows[: len(learner.memory)][first].tolist()) == list(range(50))
+    rewards, actions = learner.memory.rewards[: len(learner.memory)], learner.memory.actions[: len(learner.memory)]
+    assert report.epoch == 3
+    assert report.mean_return == pytest.approx(float(rewards.sum()) / 50, rel=1e-5)
+    assert report.mean_steps == pytest.approx(len(learner.memory) / 50)
+    assert report.stopped == pytest.approx(float((actions == 8).mean()) * len(learner.memory) / 50)
+    assert report.mean_steps <= 5
+
+
+def test_an_epoch_leaves_the_callers_random_numbers_alone() -> None:
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    make_learner(batch=4).run_epoch(0)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_a_run_taken_up_at_an_epoch_goes_on_as_if_it_had_never_stopped(double: bool) -> None:
+    rules = {"batch": 8, "n_walks": 10, "max_steps": 6, "memory": 150, "target_every": 7, "double": double}
+    unbroken, broken, taken_up = make_learner(**rules), make_learner(**rules), make_learner(seed=1, **rules)
+    for epoch in range(4):
+        unbroken.run_epoch(epoch)
+    for epoch in range(2):
+        broken.run_epoch(epoch)
+    taken_up.load_arrays({name: array.copy() for name, array in broken.arrays().items()})
+    for epoch in (2, 3):
+        taken_up.run_epoch(epoch)
+    wanted, found = unbroken.arrays(), taken_up.arrays()
+    assert wanted.keys() == found.keys()
+    for name, array in wanted.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+def test_the_huber_loss_is_smaller_where_errors_are_large() -> None:
+    plain, huber = make_learner(batch=64), make_learner(batch=64, huber=True)
+    for learner in (plain, huber):
+        learner.memory.add(replace(some_steps([8] * 9), rewards=torch.full((9,), 100.0)))
+    values = 100 - plain._update(np.random.default_rng(0)) ** 0.5  # of the same network before any update
+    assert huber._update(np.random.default_rng(0)) == pytest.approx(100 - values - 0.5, rel=0.01)
+
+
+@torch.no_grad()
+def discounted_returns(learner: Learner, label: int) -> torch.Tensor:
+    """(256,): what the greedy policy earns from every code."""
+    network, gamma = learner.policy_network.eval(), learner.rules.gamma
+    labels = torch.full((2**N_BITS,), label)
+    image = network.image(torch.eye(N_CLASSES)[labels])
+    state = start_state(all_signs(N_BITS))
+    returns, weight = torch.zeros(2**N_BITS), torch.ones(2**N_BITS)
+    for _ in range(40):
+        action = network(image, state).argmax(dim=1)
+        returns += weight * learner.reward.table(state.signs, labels).gather(1, action[:, None])[:, 0]
+        state, terminated, _ = step(state, action, learner.actions, max_steps=99)
+        weight *= gamma * ~terminated
+    return returns
+
+
+def test_learned_values_are_those_of_dynamic_programming() -> None:
+    learner = make_learner(
+        100, hidden=64, gamma=0.9, guided=False, epsilon=(1.0, 1.0, 1), max_steps=12, n_walks=100, batch=128,
+        learning_rate=0.03, target_every=100, memory=20_000,
+    )  # fmt: skip
+    for epoch in range(150):
+        learner.run_epoch(epoch)
+    network = learner.policy_network.eval()
+    start = start_state(all_signs(N_BITS))
+    learned, exact, earned = [], [], []
+    for label in range(N_CLASSES):
+        with torch.no_grad():
+            learned.append(network(network.image(torch.eye(N_CLASSES)[[label] * 2**N_BITS]), start).numpy())
+        exact.append(exact_q(learner.reward, torch.tensor(label), 0.9).numpy())
+        earned.append(discounted_returns(learner, label).numpy())
+    learned_q, exact_values = np.concatenate(learned), np.concatenate(exact)
+    assert np.corrcoef(learned_q.ravel(), exact_values.ravel())[0, 1] > 0.95
+    assert np.concatenate(earned).mean() >= 0.95 * exact_values.max(axis=1).mean()

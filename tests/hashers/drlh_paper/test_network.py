@@ -1,0 +1,112 @@
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from drlh.hashers.drlh_paper.environment import (
+    HISTORY,
+    ActionSet,
+    State,
+    one_bit_actions,
+    random_signs,
+    start_state,
+    step,
+    two_bit_actions,
+)
+from drlh.hashers.drlh_paper.network import PaperNetwork
+
+N_FEATURES, N_BITS = 6, 7
+both_action_sets = pytest.mark.parametrize("make", [one_bit_actions, two_bit_actions])
+
+
+def walked(actions: ActionSet, n_steps: int) -> State:
+    """Twelve walks of random flips; some rows take stops in between."""
+    generator = torch.Generator().manual_seed(n_steps)
+    state = start_state(random_signs(12, N_BITS, generator))
+    for _ in range(n_steps):
+        action = torch.randint(0, actions.n_actions, (12,), generator=generator)
+        state, _, _ = step(state, action, actions, max_steps=99)
+    return state
+
+
+def literal_input(features: torch.Tensor, state: State, actions: ActionSet) -> torch.Tensor:
+    """[feature, code of 0/1, one row over the bits for each of the last ten flips], image by image."""
+    rows = []
+    for feature, signs, history in zip(features, state.signs.tolist(), state.history.tolist(), strict=True):
+        flips = [[0.0] * N_BITS for _ in range(HISTORY)]
+        for place, action in enumerate(history):
+            for bit in actions.bits[action].tolist() if action >= 0 else []:
+                if bit < N_BITS:
+                    flips[place][bit] = 1.0
+        code = [float(sign > 0) for sign in signs]
+        rows.append(torch.cat([feature, torch.tensor(code), torch.tensor(flips).flatten()]))
+    return torch.stack(rows)
+
+
+def one_linear(network: PaperNetwork) -> nn.Linear:
+    """The first layer as a single layer on the concatenation."""
+    parts = [network.features.weight, network.code.T, network.history.flatten(0, 1).T]
+    weight = torch.cat(parts, dim=1)
+    linear = nn.Linear(weight.shape[1], weight.shape[0])
+    with torch.no_grad():
+        linear.weight.copy_(weight)
+        linear.bias.copy_(network.features.bias)
+    return linear
+
+
+@both_action_sets
+@pytest.mark.parametrize("n_steps", [0, 4, 25])
+def test_the_first_layer_is_one_linear_layer_on_the_concatenation(
+    make: Callable[[int], ActionSet], n_steps: int
+) -> None:
+    actions = make(N_BITS)
+    torch.manual_seed(0)
+    network = PaperNetwork(N_FEATURES, actions, hidden=(9, 11), dropout=0.5).eval()
+    features, state = torch.randn(12, N_FEATURES), walked(actions, n_steps)
+    literal = nn.Sequential(one_linear(network), nn.ReLU(), network.layers[0], nn.ReLU(), network.layers[1])
+    wanted = literal(literal_input(features, state, actions))
+    assert wanted.shape == (12, actions.n_actions)
+    torch.testing.assert_close(network(network.image(features), state), wanted)
+
+
+@both_action_sets
+def test_gradients_are_those_of_the_one_linear_layer(make: Callable[[int], ActionSet]) -> None:
+    actions = make(N_BITS)
+    torch.manual_seed(0)
+    network = PaperNetwork(N_FEATURES, actions, hidden=(9,), dropout=0.0)
+    features, state = torch.randn(12, N_FEATURES), walked(actions, 15)
+    network(network.image(features), state).square().sum().backward()
+    linear = one_linear(network)
+    values = network.layers[0](torch.relu(linear(literal_input(features, state, actions))))
+    values.square().sum().backward()
+    whole = linear.weight.grad
+    assert whole is not None
+    torch.testing.assert_close(network.features.weight.grad, whole[:, :N_FEATURES])
+    torch.testing.assert_close(network.code.grad, whole[:, N_FEATURES : N_FEATURES + N_BITS].T)
+    torch.testing.assert_close(network.history.grad, whole[:, N_FEATURES + N_BITS :].T.reshape(HISTORY, N_BITS, 9))
+    torch.testing.assert_close(network.features.bias.grad, linear.bias.grad)
+
+
+def test_the_state_reaches_every_value() -> None:
+    actions = one_bit_actions(N_BITS)
+    torch.manual_seed(0)
+    network = PaperNetwork(N_FEATURES, actions, hidden=(64, 64)).eval()
+    image = network.image(torch.randn(1, N_FEATURES))
+    state = start_state(torch.ones(1, N_BITS))
+    there, _, _ = step(state, torch.tensor([3]), actions, max_steps=9)
+    back, _, _ = step(there, torch.tensor([3]), actions, max_steps=9)
+    values = [network(image, each) for each in (state, there, back)]
+    assert (values[0] != values[1]).all()
+    assert torch.equal(back.signs, state.signs)  # the same code, but the history differs
+    assert (values[0] != values[2]).all()
+
+
+def test_dropout_follows_every_hidden_layer() -> None:
+    actions = one_bit_actions(N_BITS)
+    network = PaperNetwork(N_FEATURES, actions, hidden=(50, 50), dropout=0.5).train()
+    zeros = []
+    network.dropout.register_forward_hook(lambda module, inputs, output: zeros.append((inputs[0] > 0) & (output == 0)))
+    network(network.image(torch.randn(12, N_FEATURES)), walked(actions, 5))
+    assert len(zeros) == 2
+    assert all(dropped.any() for dropped in zeros)

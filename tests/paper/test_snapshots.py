@@ -1,0 +1,59 @@
+"""What is kept to be looked at, and the figures made of it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from drlh.bench.bench import Bench, Cell
+from drlh.bench.records import arrays_of, read_records
+from drlh.data.base import DataSet
+from drlh.evaluate.protocols import get_protocol
+from drlh.paper.snapshots import look_path, make_look
+from drlh.report.looks import look_figures, read_looks
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    rng = np.random.default_rng(0)
+    labels = np.arange(150) % 3
+    features = (rng.normal(size=(3, 10))[labels] * 4 + rng.normal(size=(150, 10))).astype(np.float32)
+    data = DataSet("small", labels, ("a", "b", "c"), features=features)
+    return Bench(data, get_protocol("split"), n_query=60, records=tmp_path)
+
+
+def test_codes_of_a_class_lie_together_in_the_plane(bench: Bench, tmp_path: Path) -> None:
+    make_look(bench, Cell("sdh", 16, 0), "tsne")
+    (look,) = read_looks(tmp_path)
+    arrays = arrays_of(look)
+    positions, labels = arrays["positions"], arrays["labels"]
+    assert positions.shape == (60, 2)
+    distances = np.linalg.norm(positions[:, None] - positions[None], axis=2)
+    np.fill_diagonal(distances, np.inf)
+    assert (labels[distances.argmin(axis=1)] == labels).mean() > 0.9
+    assert read_records(tmp_path) == []  # no record: it has no score
+
+
+def test_walks_end_where_the_encoder_ends(bench: Bench, tmp_path: Path) -> None:
+    cell = Cell("drlh", 12, 0, {"n_epochs": 2})
+    make_look(bench, cell, "walks")
+    (look,) = read_looks(tmp_path)
+    arrays = arrays_of(look)
+    hasher, split = bench.fitted(cell)
+    codes = hasher.transform(bench.rows(split.query)[0])
+    for number, label in enumerate(arrays["labels"].tolist()):
+        first = np.flatnonzero(bench.data.labels[split.query] == label)[0]
+        np.testing.assert_array_equal(arrays[f"codes_{number}"][-1], codes[first])
+        assert len(arrays[f"stop_{number}"]) == len(arrays[f"distances_{number}"]) == len(arrays[f"codes_{number}"])
+    (drawing,) = look_figures([look])
+    assert drawing.svg.startswith("<svg")
+    assert "best flip" in drawing.svg
+
+
+def test_methods_stand_side_by_side_and_a_known_look_is_not_made_again(bench: Bench, tmp_path: Path) -> None:
+    cells = [Cell(name, 8, 0) for name in ("lsh", "itq")]
+    for cell in cells:
+        make_look(bench, cell, "tsne")
+        assert look_path(bench, cell, "tsne").exists()
+    (drawing,) = look_figures(read_looks(tmp_path))
+    assert all(f">{name}</text>" in drawing.svg for name in ("lsh", "ITQ", "a", "b", "c"))
