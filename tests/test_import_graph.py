@@ -1,4 +1,4 @@
-"""Rooms import only rooms to their left on the data's way, and nobody imports the package root."""
+"""A room imports only rooms before it on the data's way, lazy imports included, and nobody imports the package root."""
 
 import ast
 import subprocess
@@ -8,56 +8,62 @@ from pathlib import Path
 import drlh
 
 ROOT = Path(drlh.__file__).parent
-FOUNDATION = {"errors", "files", "progress", "processes"}
-# Each room and the rooms it may use beside the foundation and itself.
-MAY_USE = {
-    "errors": set(),
-    "files": set(),
-    "progress": set(),
-    "processes": set(),
-    "codes": set(),
-    "bch": set(),
-    "data": {"codes"},
-    "codes_file": {"codes", "data"},
-    "codes_parquet": {"codes", "codes_file", "data"},
-    "features": {"codes", "data"},
-    "cnn": {"codes", "data", "features"},
-    "hashers": {"codes", "bch", "data", "features", "cnn", "evaluate.metrics"},
-    "index": {"codes", "codes_file", "data"},
-    "encoding": {"codes", "codes_file", "codes_parquet", "data", "features", "hashers", "index"},
-    "evaluate": {"codes", "codes_file", "data", "features", "hashers", "index"},
-    "experiments": {"codes", "data", "features", "hashers", "evaluate", "stages"},
-    "report": {"codes", "codes_file", "data", "features", "hashers", "index", "evaluate", "experiments"},
-    "console": set(),
-}
+ORDER = (
+    "core", "data", "networks", "features", "evaluate", "hashers", "model", "index", "encoding", "bench", "paper", "report", "serve",
+    "cli",
+)  # fmt: skip
+APART = {("index", "hashers"), ("index", "features"), ("index", "model")}  # left of it, and still none of its business
 
 
 def module_name(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def imports_of(path: Path) -> set[str]:
+MODULES = {module_name(path): path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem == "model"}
+
+
+def imports_of(module: str) -> set[str]:
+    """Modules of ours that `module` imports, anywhere in its text."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path} uses a relative import"
-            found.add(node.module or "")
-    return {name for name in found if name.split(".")[0] == "drlh"}
+            assert node.level == 0, f"{module} uses a relative import"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module or ""}
+    assert "drlh" not in found, f"{module} imports the package root"
+    inner = {name.removeprefix("drlh.") for name in found if name.startswith("drlh.")}
+    return {name for name in inner if name in MODULES} - {module}
+
+
+GRAPH = {module: imports_of(module) for module in MODULES}
+
+
+def test_every_room_has_its_place_in_the_order() -> None:
+    assert {module.split(".")[0] for module in MODULES} <= set(ORDER)
 
 
 def test_every_module_keeps_to_the_order_of_the_rooms() -> None:
-    for path in ROOT.rglob("*.py"):
-        room = module_name(path).split(".")[0]
-        if room in ("cli", "demo", "experiment_verbs", "stages", "serve", "__init__", "__main__"):
-            continue
-        for name in imports_of(path):
-            inner = name.removeprefix("drlh.")
-            assert inner != "drlh", f"{path} imports the package root"
-            own = inner.split(".")[0]
-            allowed = FOUNDATION | MAY_USE[room] | {room}
-            assert own in allowed or inner in allowed, f"{path} imports {name}, a room it must not know"
+    for module, others in GRAPH.items():
+        room = module.split(".")[0]
+        for other in others:
+            used = other.split(".")[0]
+            assert ORDER.index(used) <= ORDER.index(room), f"{module} imports {other}, a room to its right"
+            assert (room, used) not in APART, f"{module} imports {other}, which is none of its business"
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    done: set[str] = set()
+
+    def visit(module: str, way: tuple[str, ...]) -> None:
+        assert module not in way, f"a circle: {' > '.join((*way[way.index(module) :], module))}"
+        if module not in done:
+            for other in sorted(GRAPH[module]):
+                visit(other, (*way, module))
+            done.add(module)
+
+    for module in sorted(GRAPH):
+        visit(module, ())
 
 
 def test_the_command_line_starts_without_the_heavy_packages() -> None:
