@@ -1,6 +1,5 @@
 """What the verbs do, stage by stage: data → model, data → codes, photo → hits."""
 
-import inspect
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,27 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.core.codes import pack, to_hex
+from drlh.core.codes import to_hex
 from drlh.core.errors import UserError
-from drlh.core.files import file_digest, is_writer
+from drlh.core.files import is_writer
 from drlh.core.progress import Progress, quiet
-from drlh.data import DataSet, FileImages, subset
+from drlh.data import DataSet
 from drlh.data.base import Labels
-from drlh.encoding.coder import extractor_of
 from drlh.encoding.codes_file import CodeSet, load_codes
 from drlh.encoding.codes_parquet import ParquetCodes, is_parquet
 from drlh.encoding.encoding import Encoding
-from drlh.encoding.indexing import index_notes, load_items, load_rows, made_with
+from drlh.encoding.indexing import index_notes, load_items, load_rows
 from drlh.encoding.on_ray import on_ray
 from drlh.encoding.outputs import to_engine, to_npz, to_parquet
 from drlh.encoding.runners import Runner, in_processes, in_threads
-from drlh.evaluate.protocols import get_protocol, labels_digest, split_digest
+from drlh.evaluate.protocols import get_protocol
 from drlh.evaluate.splits import Split
-from drlh.hashers.base import save_hasher
-from drlh.hashers.methods import find_method, load_hasher, make_hasher
 from drlh.index.base import Found, Index
 from drlh.index.opening import create_index, shown
 from drlh.index.recall import measure_recall
+from drlh.model import Model
 
 
 def fit_model(
@@ -45,29 +42,18 @@ def fit_model(
     progress: Progress = quiet,
 ) -> dict[str, Any]:
     """Fits on all rows, or on the training rows of `split`, and writes the model with notes on its origin."""
-    hasher = make_hasher(method, n_bits, random_state=seed, **(parameters or {}))
-    if resume_from is not None and "resume_from" not in inspect.signature(hasher.fit).parameters:
-        raise UserError(f"{method} keeps no checkpoints, so it cannot resume; leave --resume out")
-    notes: dict[str, Any] = {
-        "data": dataset.name,
-        "supervised": hasher.supervised,
-        "classes": list(dataset.classes),
-        "extractor": dataset.extractor,
-        "labels": labels_digest(dataset.labels),
-        "split": None,
-    }
-    if split:
-        rows = _split_rows(dataset, split)
-        notes["split"] = split | {"digest": split_digest(rows)}
-        dataset = subset(dataset, rows.train)
+    asked = split or {"protocol": None, "seed": seed, "n_query": None, "n_train": None}
     start = time.perf_counter()
-    options: dict[str, Any] = {} if resume_from is None else {"resume_from": resume_from}
-    hasher.fit(_features(dataset), dataset.labels, progress=progress, **options)
+    fitted = Model.fit(
+        dataset, method, n_bits, protocol=asked["protocol"], n_query=asked["n_query"], n_train=asked["n_train"],
+        seed=seed, resume_from=resume_from, progress=progress, **(parameters or {}),
+    )  # fmt: skip
     seconds = round(time.perf_counter() - start, 2)
-    name = find_method(method).name
     if is_writer():
-        save_hasher(path, name, hasher, notes)
-    return {"model": str(path), "method": name, "bits": n_bits, "n_train": len(dataset), "fit_seconds": seconds}
+        fitted.save(path)
+    return {
+        "model": str(path), "method": fitted.method, "bits": n_bits, "n_train": fitted.n_train, "fit_seconds": seconds,
+    }  # fmt: skip
 
 
 def _split_rows(dataset: DataSet, split: dict[str, Any]) -> Split:
@@ -202,12 +188,9 @@ def search_photos(
     engine: Index, model: str | Path, photos: Sequence[Path], k: int, radius: int | None = None
 ) -> list[dict[str, Any]]:
     """For each photo its code and the k nearest items, or all within `radius`, with name, labels and distance."""
-    hasher, notes = load_hasher(model)
-    if not made_with(engine.notes, file_digest(model)):
-        raise UserError(f"the codes of this index were not made with {model}: name the model that made them")
-    images = FileImages(Path(), [str(photo) for photo in photos])
-    pictures = [images.read(row) for row in range(len(images))]
-    packed = pack(hasher.transform(extractor_of(notes)(pictures)))
+    encoder = Model.load(model)
+    encoder.check_index(engine)
+    packed = encoder.encode(list(photos))
     if radius is None:
         found = list(zip(*engine.search(packed, k), strict=True))
     else:

@@ -50,7 +50,7 @@ def test_codes_of_pictures_are_those_of_their_features(model: Path, pixels: Data
     features = with_features(pixels, make_extractor("gray4")).features
     assert [len(coded.good) for coded in found] == [512, 512, 276]
     np.testing.assert_array_equal(
-        np.concatenate([coded.packed for coded in found]), pack(coder.hasher.transform(features))
+        np.concatenate([coded.packed for coded in found]), pack(coder.model.hasher.transform(features))
     )
 
 
@@ -66,5 +66,5 @@ def test_a_bad_picture_is_told_and_the_rest_keep_their_places(model: Path, files
 
 
 def test_features_of_another_width_are_refused(model: Path, pixels: DataSet) -> None:
-    with pytest.raises(UserError, match="fitted on 16 features"):
+    with pytest.raises(UserError, match=r"features of shape \(n, 16\)"):
         Coder(model).source_of(DataSet("odd", pixels.labels, pixels.classes, features=np.ones((1300, 5), np.float32)))

@@ -1,4 +1,4 @@
-"""A model at work: pictures or feature rows in, packed codes out."""
+"""A model over blocks of rows: pictures or feature rows in, packed codes out."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.core.codes import Packed, pack
-from drlh.core.errors import UserError
+from drlh.core.codes import Packed, bytes_per_code
 from drlh.data.base import DataSet, Images
-from drlh.features import Block, extract_blocks, extractor_from
-from drlh.hashers.methods import load_hasher
+from drlh.features import Block, extract_blocks
+from drlh.model import Model
 
 CHUNK = 512  # pictures; blocks of pictures are multiples of it, so that a row has the same neighbours in every run
 _FEATURE_ROWS = 8192
@@ -31,67 +30,48 @@ class Coded:
 
 
 class Coder:
-    """What a model file says to do with rows: take features of pictures, and make codes of features."""
+    """Runs a model over blocks of rows: takes features of pictures, and makes codes of features."""
 
     def __init__(self, model: str | Path) -> None:
-        self.hasher, self.notes = load_hasher(model)
-        self._extractor: Any = None
-
-    @property
-    def extractor(self) -> Any:
-        if self._extractor is None:
-            self._extractor = extractor_of(self.notes)
-        return self._extractor
+        self.model = Model.load(model)
 
     def source_of(self, dataset: DataSet) -> Source:
         """The features of `dataset` where they are those of the model, or else its pictures."""
-        made_alike = dataset.extractor == self.notes["extractor"] or dataset.images is None
+        made_alike = dataset.extractor == self.model.notes["extractor"] or dataset.images is None
         if dataset.features is None or not made_alike:
             assert dataset.images is not None  # a data set has features, images or both
-            _ = self.extractor  # a model that cannot read pictures is told at once; weights are converted once
+            _ = self.model.extractor  # a model that cannot read pictures is told at once; weights are converted once
             return dataset.images
-        if dataset.features.shape[1] != self.hasher.n_features_in_:
-            raise UserError(
-                f"the model was fitted on {self.hasher.n_features_in_} features, {dataset.name} has "
-                f"{dataset.features.shape[1]}; make its features as for fitting"
-            )
+        self.model.check_features(dataset.features)
         return dataset.features
 
     def code(self, source: Source, sizes: Sequence[int], threads: int | None = None) -> Iterator[Coded]:
         """The codes of consecutive blocks of `sizes` rows; `threads` is the number of cores for pictures."""
         if isinstance(source, Images):
-            chunks = extract_blocks(source, self.extractor, chunk=CHUNK, skip_bad=True, threads=threads, keep=False)
+            chunks = extract_blocks(
+                source, self.model.extractor, chunk=CHUNK, skip_bad=True, threads=threads, keep=False
+            )
             for size in sizes:
                 yield self._coded(chunks, size)
             return
         start = 0
         for size in sizes:
-            yield Coded(np.ones(size, np.bool_), pack(self.hasher.transform(source[start : start + size])))
+            yield Coded(np.ones(size, np.bool_), self.model.encode(source[start : start + size]))
             start += size
 
     def _coded(self, chunks: Iterator[Block], size: int) -> Coded:
         good = np.zeros(size, np.bool_)
-        packed: list[Packed] = [pack(np.empty((0, self.hasher.n_bits), np.uint8))]
+        packed: list[Packed] = [np.empty((0, bytes_per_code(self.model.n_bits)), np.uint8)]
         left_out: list[str] = []
         done = 0
         while done < size:
             block = next(chunks)
             good[done + (block.rows - block.span.start)] = True
             if len(block.rows):
-                packed.append(pack(self.hasher.transform(block.features)))
+                packed.append(self.model.encode(block.features))
             left_out += block.left_out
             done += len(block.span)
         return Coded(good, np.concatenate(packed), tuple(left_out))
-
-
-def extractor_of(notes: dict[str, Any]) -> Any:
-    """The extractor of the features that a model was fitted on."""
-    if not notes.get("extractor"):
-        raise UserError(
-            "this model was fitted on features whose making it does not know, so it cannot read images; "
-            "make features with `drlh features`, fit on those, or encode a feature file"
-        )
-    return extractor_from(notes["extractor"])
 
 
 def blocks_of(source: Source) -> list[range]:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from drlh.core.codes import Packed, bytes_per_code
 from drlh.core.errors import UserError
-from drlh.core.files import file_digest
 from drlh.core.progress import Progress, quiet
 from drlh.data.base import DataSet, Images
 from drlh.encoding.coder import Coded, Coder, blocks_of
@@ -40,8 +39,8 @@ class Encoding:
         self.dataset = dataset
         self._model, self._runner, self._skip_bad = Path(model), runner, skip_bad
         self._coder = Coder(model)
-        self.n_bits = self._coder.hasher.n_bits
-        self.notes: dict[str, Any] = self._coder.notes | {"model_sha256": file_digest(model)}
+        self.n_bits = self._coder.model.n_bits
+        self.notes: dict[str, Any] = self._coder.model.notes | {"model_sha256": self._coder.model.sha256}
         self._source = self._coder.source_of(dataset)
         self._blocks = blocks_of(self._source)
         self._parts = Parts(self.notes["model_sha256"])

@@ -41,7 +41,7 @@ def checks(n_classes: int) -> list[Check]:
         ("target_every", lambda value: value == 0 or is_count(value), "a whole number of at least 0"),
         ("start", lambda value: value in ("image", "fixed"), "image or fixed"),
         ("flips", lambda value: value in (1, 2), "1 or 2"),
-        ("backbone_rate", lambda value: value is None or value >= 0, "at least 0"),
+        ("backbone_lr_scale", lambda value: value is None or value >= 0, "at least 0"),
         ("hold_out", lambda value: 0 <= value < 1, "at least 0 and below 1"),
         ("power", lambda value: 0 < value <= 1, "above 0 and at most 1"),
     ]
