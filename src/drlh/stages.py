@@ -27,9 +27,10 @@ from drlh.evaluate.protocols import get_protocol, labels_digest, split_digest
 from drlh.evaluate.splits import Split
 from drlh.hashers.base import save_hasher
 from drlh.hashers.methods import find_method, load_hasher, make_hasher
-from drlh.index.base import Found, Index
-from drlh.index.opening import create_index, shown
+from drlh.index.base import Hits, Index
+from drlh.index.opening import create_index
 from drlh.index.recall import measure_recall
+from drlh.index.urls import redacted
 
 
 def fit_model(
@@ -192,7 +193,7 @@ def index_codes(
         else:
             load_rows(place, codes.blocks(), codes.classes, first_id=first_id, total=len(codes), progress=progress)
         seconds = round(time.perf_counter() - start, 2)
-        result = {"index": shown(address), "rows": len(place), "loaded": len(codes), "bits": codes.n_bits}
+        result = {"index": redacted(address), "rows": len(place), "loaded": len(codes), "bits": codes.n_bits}
         if place.approximate is not None:
             result |= {"approximate": place.approximate} | measure_recall(place, codes.packed)
     return result | {"seconds": seconds}
@@ -209,7 +210,7 @@ def search_photos(
     pictures = [images.read(row) for row in range(len(images))]
     packed = pack(hasher.transform(extractor_of(notes)(pictures)))
     if radius is None:
-        found = list(zip(*engine.search(packed, k), strict=True))
+        found = [Hits(*row) for row in zip(*engine.search(packed, k), strict=True)]
     else:
         found = engine.search_radius(packed, radius)
     return [
@@ -218,7 +219,7 @@ def search_photos(
     ]
 
 
-def hits_of(engine: Index, found: Found) -> list[dict[str, Any]]:
+def hits_of(engine: Index, found: Hits) -> list[dict[str, Any]]:
     """One query's hits with what people want to see of them."""
     hits = []
     for rank, (distance, number, detail) in enumerate(zip(*found, engine.describe(found[1]), strict=True), 1):

@@ -411,7 +411,7 @@ def encode(
     Example: drlh encode photos.model --data photos/ -o photos-codes.npz
     """
     from drlh.data import load
-    from drlh.index.opening import shown
+    from drlh.index.urls import redacted
     from drlh.stages import encode_anywhere, find_runner
 
     if (out is None) == (into is None):
@@ -428,7 +428,7 @@ def encode(
             progress=bar,
         )  # fmt: skip
     _tell_left_out((*dataset.left_out, *left_out))
-    n, place = len(dataset) - len(left_out), str(out) if into is None else shown(into)
+    n, place = len(dataset) - len(left_out), str(out) if into is None else redacted(into)
     result = {
         "index" if into else "file": place,
         "rows": n,
@@ -570,15 +570,16 @@ def remove(
 
     Example: drlh remove 17 20345 --index photos-index
     """
-    from drlh.index.opening import open_index, shown
+    from drlh.index.opening import open_index
+    from drlh.index.urls import redacted
 
     with open_index(engine) as place:
         n_removed = place.remove(ids)
         n = len(place)
     if as_json:
-        print_json({"index": shown(engine), "removed": n_removed, "rows": n})
+        print_json({"index": redacted(engine), "removed": n_removed, "rows": n})
     else:
-        print(f"{shown(engine)}: {n_removed:,} removed, {n:,} left")
+        print(f"{redacted(engine)}: {n_removed:,} removed, {n:,} left")
 
 
 @app.command()

@@ -31,7 +31,7 @@ class Approximate:
         _set_reach(self._index)
 
     def nearest_rows(self, queries: Packed, codes: Packed, k: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Nearly what the scan returns; where fewer than k were met, what the scan returns."""
+        """Approximately what the scan returns; exactly that where faiss met fewer than k codes."""
         distances, rows = self._index.search(queries, k)
         short = (rows < 0).any(axis=1)
         if short.any():
