@@ -411,12 +411,13 @@ def encode(
     Example: drlh encode photos.model --data photos/ -o photos-codes.npz
     """
     from drlh.data import load
+    from drlh.encoding.runners import make_runner
     from drlh.index.urls import redacted
-    from drlh.stages import encode_anywhere, find_runner
+    from drlh.stages import encode_anywhere
 
     if (out is None) == (into is None):
         raise UserError("codes need one place to go: give either -o, a file to write, or --into, an index to fill")
-    runner = find_runner(engine, workers, ray_address)
+    runner = make_runner(engine, workers, ray_address)
     start = time.perf_counter()
     source = (
         Path(data).absolute() if engine == "ray" and Path(data).exists() else data
@@ -461,7 +462,7 @@ def index(
 
     Example: drlh index photos-codes.npz -o photos-index
     """
-    from drlh.stages import index_codes
+    from drlh.encoding.indexing import index_codes
 
     with ProgressBar() as bar:
         result = index_codes(

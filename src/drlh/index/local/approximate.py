@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drlh.core.codes import Packed
-from drlh.core.errors import UserError
 from drlh.index.local.scan import nearest_rows
 
 METHODS = ("ivf", "hnsw")
@@ -44,12 +43,6 @@ def _set_reach(index: Any) -> None:
         index.nprobe = _PROBED
     else:
         index.hnsw.efSearch = _KEPT_IN_SIGHT
-
-
-def check_method(method: str | None) -> str | None:
-    if method is not None and method not in METHODS:
-        raise UserError(f"an approximate search is one of {', '.join(METHODS)}: got {method!r}")
-    return method
 
 
 def build_approximate(codes: Packed, method: str) -> Approximate:

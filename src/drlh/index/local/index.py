@@ -27,7 +27,7 @@ from drlh.index.base import (
     sorted_hits,
 )
 from drlh.index.details import Detail, Details
-from drlh.index.local.approximate import check_method
+from drlh.index.local.approximate import METHODS
 from drlh.index.local.compaction import compact, make_segment, purge
 from drlh.index.local.scan import pad
 from drlh.index.local.segment import Segment
@@ -52,7 +52,8 @@ class LocalIndex(Index):
     def __init__(self, n_bits: int, *, notes: dict[str, Any] | None = None, approximate: str | None = None) -> None:
         if n_bits < 1:
             raise UserError(f"n_bits must be at least 1: got {n_bits}")
-        check_method(approximate)
+        if approximate not in (None, *METHODS):
+            raise UserError(f"approximate must be one of {', '.join(METHODS)}: got {approximate!r}")
         self.n_bits, self.notes, self.approximate = n_bits, notes or {}, approximate
         self._segments: list[Segment] = []
         self._storage: Storage | None = None

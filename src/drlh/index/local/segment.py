@@ -147,16 +147,17 @@ class Segment:
 
     def describe(self, ids: Ids) -> list[Detail | None]:
         """Name and labels of each id; None where it is not a live row of this segment."""
-        here = self.holds(ids)
-        if self.details is None:
-            return [Detail(str(number), ()) if is_here else None for number, is_here in zip(ids, here, strict=True)]
-        rows = find_sorted(self.details.ids, ids)
-        named = here & (rows >= 0)
-        details = iter(self.details.describe(rows[named]))
-        return [
-            None if not is_here else next(details) if has_name else Detail(str(number), ())
-            for number, is_here, has_name in zip(ids.tolist(), here.tolist(), named.tolist(), strict=True)
-        ]
+        found: list[Detail | None] = [None] * len(ids)
+        if self.details is None or len(self.details.ids) < len(self.ids):  # a row without a name is named by its id
+            found = [
+                Detail(str(number), ()) if here else None for number, here in zip(ids, self.holds(ids), strict=True)
+            ]
+        if self.details is not None:
+            rows = find_sorted(self.details.ids, ids)
+            named = np.flatnonzero((rows >= 0) & (find_sorted(self.tombstones, ids) < 0))
+            for place, detail in zip(named.tolist(), self.details.describe(rows[named]), strict=True):
+                found[place] = detail
+        return found
 
     def codes_of(self, ids: Ids) -> tuple[Packed, NDArray[np.bool_]]:
         """(codes (n, width), whether each id is a live row here (n,)); zeros where it is not."""
