@@ -22,9 +22,10 @@ from drlh.bench.machine import machine
 from drlh.cli.console import print_table
 from drlh.core.files import cache_directory, digest
 from drlh.data import DataSet, load, subset
+from drlh.encoding.coder import Runner
 from drlh.encoding.encoding import Encoding
 from drlh.encoding.on_ray import on_ray
-from drlh.encoding.runners import Runner, in_processes
+from drlh.encoding.runners import in_processes
 from drlh.features import make_extractor, with_features
 from drlh.stages import fit_model
 

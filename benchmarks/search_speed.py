@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from drlh.core.codes import Packed, bytes_per_code
 from drlh.encoding.codes_file import load_codes
 from drlh.index.local.index import LocalIndex
-from drlh.index.local.scan import fast_width, widen
+from drlh.index.local.scan import pad
 
 K = 100
 _DRAWN = 10_000_000  # rows made in one go
@@ -48,14 +48,14 @@ def sources(codes: Path) -> tuple[int, dict[str, Source]]:
     }
 
 
-def build(source: Source, n: int, n_bits: int, directory: Path) -> tuple[Any, float]:
+def build(source: Source, n: int, n_bits: int, width: int, directory: Path) -> tuple[Any, float]:
     """The peer in memory and ours in `directory`, with the seconds ours took."""
-    peer = faiss.IndexBinaryFlat(8 * fast_width(n_bits))
+    peer = faiss.IndexBinaryFlat(8 * width)
     rng, seconds = np.random.default_rng(0), 0.0
     index = LocalIndex.create(directory, n_bits)
     for start in range(0, n, _DRAWN):
         packed = source(min(_DRAWN, n - start), rng)
-        peer.add(widen(packed, fast_width(n_bits)))
+        peer.add(pad(packed))
         begun = time.perf_counter()
         index.add(packed, np.arange(start, start + len(packed)))
         seconds += time.perf_counter() - begun
@@ -97,22 +97,21 @@ def n_queries(n: int) -> int:
     return int(np.clip(10**9 // n, 20, 2000))
 
 
-def same_answers(index: LocalIndex, peer: Any, queries: Packed, width: int) -> bool:
+def same_answers(index: LocalIndex, peer: Any, queries: Packed) -> bool:
     distances, ids = index.search(queries, K)
-    peer_distances, peer_ids = peer.search(widen(queries, width), K)
+    peer_distances, peer_ids = peer.search(pad(queries), K)
     # faiss pads with id -1 where it holds fewer than k.
     found: NDArray[np.int64] = peer_ids[:, : ids.shape[1]]
     return bool((distances == peer_distances[:, : ids.shape[1]]).all() and (ids == found).all())
 
 
 def measure(kind: str, source: Source, n: int, n_bits: int, rounds: int, directory: Path) -> dict[str, Any]:
-    width = fast_width(n_bits)
-    peer, build_seconds = build(source, n, n_bits, directory)
     queries = source(n_queries(n), np.random.default_rng(1))
-    padded = widen(queries, width)
+    padded = pad(queries)
+    peer, build_seconds = build(source, n, n_bits, padded.shape[1], directory)
     some = max(10, len(queries) // 10)
     with LocalIndex.open(directory) as index:
-        identical = same_answers(index, peer, queries[:100], width)
+        identical = same_answers(index, peer, queries[:100])
         trials: dict[str, Callable[[], float]] = {
             "ours": lambda: rate(len(queries), lambda: index.search(queries, K)),
             "faiss": lambda: rate(len(queries), lambda: peer.search(padded, K)),

@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _LAZY = {method.class_name: f"drlh.hashers.{method.module}" for method in METHODS} | {
     "load_hasher": "drlh.hashers.methods",
     "make_hasher": "drlh.hashers.methods",
+    "open_index": "drlh.index.opening",
     "save_hasher": "drlh.hashers.base",
 }
 

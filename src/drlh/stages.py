@@ -14,18 +14,15 @@ from drlh.core.files import is_writer
 from drlh.core.progress import Progress, quiet
 from drlh.data import DataSet
 from drlh.data.base import Labels
+from drlh.encoding.coder import Runner
 from drlh.encoding.codes_file import CodeSet, load_codes
-from drlh.encoding.codes_parquet import ParquetCodes, is_parquet
+from drlh.encoding.codes_parquet import is_parquet
 from drlh.encoding.encoding import Encoding
-from drlh.encoding.indexing import index_notes, load_items, load_rows
-from drlh.encoding.on_ray import on_ray
-from drlh.encoding.outputs import to_engine, to_npz, to_parquet
-from drlh.encoding.runners import Runner, in_processes, in_threads
+from drlh.encoding.outputs import to_index, to_npz, to_parquet
+from drlh.encoding.runners import in_threads
 from drlh.evaluate.protocols import get_protocol
 from drlh.evaluate.splits import Split
-from drlh.index.base import Found, Index
-from drlh.index.opening import create_index, shown
-from drlh.index.recall import measure_recall
+from drlh.index.base import Hits, Index
 from drlh.model import Model
 
 
@@ -140,48 +137,12 @@ def encode_anywhere(
     encoding = Encoding(model, dataset, runner, skip_bad=skip_bad)
     if path is None:
         assert address is not None  # one of the two is given
-        left_out = to_engine(encoding, address, first_id=first_id, replace=replace, progress=progress)
+        left_out = to_index(encoding, address, first_id=first_id, replace=replace, progress=progress)
     elif is_parquet(path):
         left_out = to_parquet(encoding, path, progress)
     else:
         left_out = to_npz(encoding, path, progress)
     return encoding.n_bits, left_out
-
-
-def find_runner(engine: str, workers: int | None, ray_address: str | None) -> Runner:
-    """Where to encode, as people say it."""
-    if engine not in ("local", "ray"):
-        raise UserError(f"--engine of encode is local or ray: got {engine!r}; an index to fill is named by --into")
-    if engine == "ray":
-        return on_ray(workers, ray_address)
-    if ray_address is not None:
-        raise UserError("--ray-address goes with --engine ray: add it, or leave the address out")
-    return in_threads if workers is None else in_processes(workers)
-
-
-def index_codes(
-    path: Path,
-    address: str,
-    *,
-    first_id: int = 0,
-    replace: bool = False,
-    approximate: str | None = None,
-    progress: Progress = quiet,
-) -> dict[str, Any]:
-    """Loads a file or a Parquet directory of codes into the index at `address`, which is made where there is none."""
-    codes = ParquetCodes(path) if is_parquet(path) else load_codes(path)
-    start = time.perf_counter()
-    notes = index_notes(codes.notes)
-    with create_index(address, codes.n_bits, notes=notes, approximate=approximate, replace=replace) as place:
-        if isinstance(codes, CodeSet):
-            load_items(place, codes, first_id=first_id, progress=progress)
-        else:
-            load_rows(place, codes.blocks(), codes.classes, first_id=first_id, total=len(codes), progress=progress)
-        seconds = round(time.perf_counter() - start, 2)
-        result = {"index": shown(address), "rows": len(place), "loaded": len(codes), "bits": codes.n_bits}
-        if place.approximate is not None:
-            result |= {"approximate": place.approximate} | measure_recall(place, codes.packed)
-    return result | {"seconds": seconds}
 
 
 def search_photos(
@@ -192,7 +153,7 @@ def search_photos(
     encoder.check_index(engine)
     packed = encoder.encode(list(photos))
     if radius is None:
-        found = list(zip(*engine.search(packed, k), strict=True))
+        found = [Hits(*row) for row in zip(*engine.search(packed, k), strict=True)]
     else:
         found = engine.search_radius(packed, radius)
     return [
@@ -201,7 +162,7 @@ def search_photos(
     ]
 
 
-def hits_of(engine: Index, found: Found) -> list[dict[str, Any]]:
+def hits_of(engine: Index, found: Hits) -> list[dict[str, Any]]:
     """One query's hits with what people want to see of them."""
     hits = []
     for rank, (distance, number, detail) in enumerate(zip(*found, engine.describe(found[1]), strict=True), 1):

@@ -143,7 +143,7 @@ def test_codes_go_to_parquet_or_straight_into_an_index(run: Run, photos: Path, t
     assert run(*found, tmp_path / "s").json == hits
     assert "60 codes of 12 bits" in run("encode", model, "--data", photos, "--into", tmp_path / "s").out
     other = run("encode", model, "--data", photos / "dots", "--into", tmp_path / "s")
-    assert (other.code, "--first-id" in other.err) == (2, True)
+    assert (other.code, "first_id" in other.err) == (2, True)
     assert run("encode", model, "--data", photos / "dots", "--into", tmp_path / "s", "--replace").code == 0
 
 
@@ -446,9 +446,9 @@ def test_encoding_leaves_broken_photos_out_and_keeps_names_beside_their_codes(
         (("encode", "m", "--data", "FILE"), "one place to go"),
         (("encode", "m", "--data", "FILE", "-o", "c.npz", "--into", "i"), "one place to go"),
         (("encode", "m", "--data", "FILE", "-o", "c.npz", "--workers", "0"), "at least 1"),
-        (("encode", "m", "--data", "FILE", "-o", "c.npz", "--engine", "milvus"), "--into"),
+        (("encode", "m", "--data", "FILE", "-o", "c.npz", "--engine", "milvus"), "local or ray"),
         (("encode", "m", "--data", "FILE", "-o", "c.npz", "--engine", "ray", "--workers", "0"), "at least 1"),
-        (("encode", "m", "--data", "FILE", "-o", "c.npz", "--ray-address", "auto"), "--engine ray"),
+        (("encode", "m", "--data", "FILE", "-o", "c.npz", "--ray-address", "auto"), "needs the backend ray"),
         (("index", "nowhere.parquet", "-o", "i"), "holds no codes"),
         (("index", "nowhere.npz", "-o", "i"), "nowhere.npz"),
         (("index", "FILE", "-o", "i"), "not a file of codes"),

@@ -9,10 +9,10 @@ import pytest
 
 from drlh.core.errors import UserError
 from drlh.data.base import DataSet, FileImages
-from drlh.encoding.coder import Coder, Source
+from drlh.encoding.coder import Coder, Results, Source
 from drlh.encoding.encoding import Encoding
 from drlh.encoding.parts import load_part, store_part
-from drlh.encoding.runners import Results, in_threads
+from drlh.encoding.runners import in_threads
 
 
 class Counted:

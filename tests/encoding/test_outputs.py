@@ -9,19 +9,19 @@ import pytest
 
 from drlh.core.errors import UserError
 from drlh.data.base import DataSet, FileImages
-from drlh.encoding.codes_file import load_codes
-from drlh.encoding.codes_parquet import ParquetCodes
+from drlh.encoding.codes_file import CodeSet, load_codes
+from drlh.encoding.codes_parquet import ParquetCodes, open_codes
 from drlh.encoding.encoding import Encoding
-from drlh.encoding.outputs import to_engine, to_npz, to_parquet
+from drlh.encoding.indexing import index_codes
+from drlh.encoding.outputs import to_index, to_npz, to_parquet
 from drlh.index.opening import open_index
-from drlh.stages import index_codes
 
 
 def test_a_file_a_directory_and_an_index_hold_the_same(model: Path, files: DataSet, tmp_path: Path) -> None:
     left_out = to_npz(Encoding(model, files, skip_bad=True), tmp_path / "c.npz")
     assert len(left_out) == 1
     assert to_parquet(Encoding(model, files, skip_bad=True), tmp_path / "c.parquet") == left_out
-    assert to_engine(Encoding(model, files, skip_bad=True), str(tmp_path / "index"), first_id=5) == left_out
+    assert to_index(Encoding(model, files, skip_bad=True), tmp_path / "index", first_id=5) == left_out
     whole = load_codes(tmp_path / "c.npz")
     blocks = list(ParquetCodes(tmp_path / "c.parquet").blocks())
     assert [len(block) for block in blocks] == [512, 511, 276]
@@ -30,15 +30,16 @@ def test_a_file_a_directory_and_an_index_hold_the_same(model: Path, files: DataS
     np.testing.assert_array_equal(np.concatenate([block.names for block in blocks]), whole.names)
     ids = np.concatenate([block.ids for block in blocks])
     assert ids.tolist() == [row for row in range(1300) if row != 600]  # a row that is left out leaves its id free
-    assert index_codes(tmp_path / "c.parquet", str(tmp_path / "again"), first_id=5)["rows"] == 1299
+    assert isinstance(open_codes(tmp_path / "c.npz"), CodeSet)
+    assert index_codes(tmp_path / "c.parquet", tmp_path / "again", first_id=5)["rows"] == 1299
     for place in ("index", "again"):
-        with open_index(str(tmp_path / place)) as engine:
-            assert len(engine) == 1299
-            assert engine.notes["model_sha256"] == whole.notes["model_sha256"]
-            distances, found = engine.search(whole.packed[:1], 1299)
+        with open_index(tmp_path / place) as index:
+            assert len(index) == 1299
+            assert index.notes["model_sha256"] == whole.notes["model_sha256"]
+            distances, found = index.search(whole.packed[:1], 1299)
             assert sorted(found[0].tolist()) == (ids + 5).tolist()
             assert distances[0, 0] == 0
-            assert engine.describe([605, 606]) == [None, ("0.png", ("b",))]
+            assert index.describe([605, 606]) == [None, ("0.png", ("b",))]
 
 
 def test_a_bad_picture_leaves_no_output_behind(model: Path, files: DataSet, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from drlh.core.errors import UserError
 from drlh.data.base import DataSet
 from drlh.encoding.coder import Coder, blocks_of
-from drlh.encoding.runners import in_processes, in_threads
+from drlh.encoding.runners import in_processes, in_threads, make_runner
 
 
 def test_workers_make_the_codes_of_one_process_in_its_order(model: Path, files: DataSet) -> None:
@@ -32,11 +32,22 @@ def test_feature_rows_are_encoded_by_workers_too_and_a_dead_one_is_told(model: P
     np.testing.assert_array_equal(next(running).packed, next(coder.code(features, [10])).packed)
     (worker,) = multiprocessing.active_children()
     worker.kill()
-    with pytest.raises(UserError, match="ended from outside"):
+    with pytest.raises(UserError, match="worker process was killed"):
         list(running)
     assert multiprocessing.active_children() == []
 
 
 def test_no_workers_are_refused() -> None:
-    with pytest.raises(UserError, match="at least 1"):
+    with pytest.raises(UserError, match=r"^workers must be at least 1: got 0"):
         in_processes(0)
+    with pytest.raises(UserError, match=r"^workers must be at least 1: got 0"):
+        make_runner("ray", workers=0)
+
+
+def test_a_runner_is_chosen_by_its_backend() -> None:
+    assert make_runner() is in_threads
+    assert make_runner("local", workers=2) is not in_threads
+    with pytest.raises(UserError, match="backend must be local or ray: got 'milvus'"):
+        make_runner("milvus")
+    with pytest.raises(UserError, match="needs the backend ray: got 'auto'"):
+        make_runner(ray_address="auto")

@@ -187,7 +187,7 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(engine: Index) -> None:
     mistakes = [
         (lambda: engine.search(random_codes(1, 32), 1), "codes of 20 bits"),
         (lambda: engine.add(random_codes(1, 32), [9]), "codes of 20 bits"),
-        (lambda: engine.add(past, [9]), "row 0 has bits set past them"),
+        (lambda: engine.add(past, [9]), "row 0 has bits set past bit 19"),
         (lambda: engine.search(code, 0), "k must be at least 1: got 0"),
         (lambda: engine.search_radius(code, -1), "at least 0"),
         (lambda: engine.add(code, [1, 2]), "1 whole numbers"),

@@ -3,11 +3,12 @@
 import pytest
 
 from drlh.core.errors import UserError
-from drlh.index.opening import open_index, shown
+from drlh.index.opening import open_index
+from drlh.index.urls import redacted
 
 
 @pytest.mark.parametrize(
-    ("address", "seen"),
+    ("url", "public"),
     [
         ("photos-index", "photos-index"),
         ("postgresql://anna:geheim@host:5432/db?table=t", "postgresql://anna:***@host:5432/db?table=t"),
@@ -20,8 +21,8 @@ from drlh.index.opening import open_index, shown
         ("milvus://host:19530", "milvus://host:19530"),
     ],
 )
-def test_a_password_is_never_shown(address: str, seen: str) -> None:
-    assert shown(address) == seen
+def test_a_password_is_never_shown(url: str, public: str) -> None:
+    assert redacted(url) == public
 
 
 def test_an_unknown_scheme_is_told_without_the_password() -> None:

@@ -12,8 +12,8 @@ from PIL import Image
 from tests.serve.conftest import TOKEN, Client, Made, Serve, bearer, picture_of, png, running
 
 from drlh.index.details import Detail
-from drlh.index.local import directory as disk
 from drlh.index.local.index import LocalIndex
+from drlh.index.local.storage import MANIFEST, write_lock
 from drlh.serve.app import create_app
 
 
@@ -104,7 +104,7 @@ MISTAKES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_changes_nothing(serve: Serve, mistake: dict[str, Any]) -> None:
     service = serve()
-    pointer = Path(service.options.index, disk.POINTER)
+    pointer = Path(service.options.index, MANIFEST)
     before = pointer.read_bytes()
     with running(create_app(service)) as client:
         answer = client.post("/items", json=mistake, headers=bearer())
@@ -147,9 +147,9 @@ def test_a_picture_is_kept_where_a_directory_is_given_and_goes_with_its_item(
 
 def test_a_write_that_fails_is_told_and_leaves_nothing(serve: Serve, made: Made, tmp_path: Path) -> None:
     service = serve(pictures=tmp_path / "kept")
-    pointer = Path(service.options.index, disk.POINTER)
+    pointer = Path(service.options.index, MANIFEST)
     before = pointer.read_bytes()
-    with running(create_app(service)) as client, disk.writing(Path(service.options.index)):
+    with running(create_app(service)) as client, write_lock(Path(service.options.index)):
         files = {"image": ("mine.png", picture_of(made.others, 0))}
         answer = client.post("/items", files=files, headers=bearer())
         assert answer.status_code == 503

@@ -411,12 +411,13 @@ def encode(
     Example: drlh encode photos.model --data photos/ -o photos-codes.npz
     """
     from drlh.data import load
-    from drlh.index.opening import shown
-    from drlh.stages import encode_anywhere, find_runner
+    from drlh.encoding.runners import make_runner
+    from drlh.index.urls import redacted
+    from drlh.stages import encode_anywhere
 
     if (out is None) == (into is None):
         raise UserError("codes need one place to go: give either -o, a file to write, or --into, an index to fill")
-    runner = find_runner(engine, workers, ray_address)
+    runner = make_runner(engine, workers, ray_address)
     start = time.perf_counter()
     source = (
         Path(data).absolute() if engine == "ray" and Path(data).exists() else data
@@ -428,7 +429,7 @@ def encode(
             progress=bar,
         )  # fmt: skip
     _tell_left_out((*dataset.left_out, *left_out))
-    n, place = len(dataset) - len(left_out), str(out) if into is None else shown(into)
+    n, place = len(dataset) - len(left_out), str(out) if into is None else redacted(into)
     result = {
         "index" if into else "file": place,
         "rows": n,
@@ -461,7 +462,7 @@ def index(
 
     Example: drlh index photos-codes.npz -o photos-index
     """
-    from drlh.stages import index_codes
+    from drlh.encoding.indexing import index_codes
 
     with ProgressBar() as bar:
         result = index_codes(
@@ -570,15 +571,16 @@ def remove(
 
     Example: drlh remove 17 20345 --index photos-index
     """
-    from drlh.index.opening import open_index, shown
+    from drlh.index.opening import open_index
+    from drlh.index.urls import redacted
 
     with open_index(engine) as place:
         n_removed = place.remove(ids)
         n = len(place)
     if as_json:
-        print_json({"index": shown(engine), "removed": n_removed, "rows": n})
+        print_json({"index": redacted(engine), "removed": n_removed, "rows": n})
     else:
-        print(f"{shown(engine)}: {n_removed:,} removed, {n:,} left")
+        print(f"{redacted(engine)}: {n_removed:,} removed, {n:,} left")
 
 
 @app.command()

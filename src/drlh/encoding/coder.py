@@ -1,6 +1,6 @@
 """A model over blocks of rows: pictures or feature rows in, packed codes out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from drlh.core.codes import Packed, bytes_per_code
 from drlh.data.base import DataSet, Images
+from drlh.data.some_images import apart
 from drlh.features import Block, extract_blocks
 from drlh.model import Model
 
@@ -78,3 +79,15 @@ def blocks_of(source: Source) -> list[range]:
     """The rows in blocks that are encoded, kept and sent as one: small for progress, but not millions of them."""
     rows = min(_LARGEST, CHUNK * (1 + len(source) // 2**20)) if isinstance(source, Images) else _FEATURE_ROWS
     return [range(start, min(start + rows, len(source))) for start in range(0, len(source), rows)]
+
+
+def rows_of(source: Source, block: range) -> Source:
+    """The rows of one block without the rest, for another process."""
+    if isinstance(source, Images):
+        return apart(source, np.arange(block.start, block.stop))
+    return np.ascontiguousarray(source[block.start : block.stop])
+
+
+Results = Generator[Coded, None, None]
+# Takes the model's file, the same model opened, all rows, and the blocks wanted of them; yields their codes in order.
+Runner = Callable[[Path, Coder, Source, Sequence[range]], Results]

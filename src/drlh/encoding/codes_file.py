@@ -1,4 +1,7 @@
-"""A file of codes: what `drlh encode` writes and `drlh index` and `drlh evaluate` read."""
+"""Codes as one NPZ file: what `drlh encode` writes and `drlh index` and `drlh evaluate` read.
+
+The other format of codes, a directory of Parquet files, is in `codes_parquet.py`; `open_codes` there opens either.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +20,7 @@ from drlh.data.base import Labels
 
 @dataclass(frozen=True)
 class CodeSet:
-    """The codes of a collection with what people want to see beside a hit."""
+    """The codes of a collection, with the name and label of each row."""
 
     packed: Packed  # (n, bytes)
     n_bits: int
@@ -67,7 +70,7 @@ def write_codes(
     test: NDArray[np.bool_] | None,
     notes: dict[str, Any],
 ) -> None:
-    """The same from codes that come in blocks and names that are asked for, so that memory stays bounded."""
+    """The same from codes that come in blocks and names that are looked up one by one, so that memory stays bounded."""
     with atomic_path(path) as temporary, NpzWriter(temporary) as writer:
         writer.write_rows("packed", (len(labels), bytes_per_code(n_bits)), np.dtype(np.uint8), packed)
         writer.write("n_bits", np.array(n_bits))

@@ -18,7 +18,7 @@ from drlh.core.codes import Packed, bytes_per_code
 from drlh.core.errors import UserError
 from drlh.core.files import check_format
 from drlh.data.base import Labels
-from drlh.encoding.codes_file import CodeRows
+from drlh.encoding.codes_file import CodeRows, CodeSet, load_codes
 
 FORMAT, VERSION = "drlh-codes", 1
 _KEY = b"drlh"
@@ -62,13 +62,18 @@ def write_parquet(directory: str | Path, header: Header, blocks: Iterable[CodeRo
         shutil.rmtree(growing, ignore_errors=True)
 
 
+def open_codes(path: str | Path) -> "CodeSet | ParquetCodes":
+    """The codes in `path`, whichever of the two formats it is: an NPZ file or a directory of Parquet files."""
+    return ParquetCodes(path) if is_parquet(path) else load_codes(path)
+
+
 class ParquetCodes:
-    """A directory of codes, opened; a block that is missing or of another run is told at once."""
+    """A directory of codes, opened; a missing block, or one of another run, is refused at once."""
 
     def __init__(self, directory: str | Path) -> None:
         self._files = sorted(Path(directory).glob(_BLOCK_FILES))
         if not self._files:
-            raise UserError(f"{directory} holds no codes: wanted a directory made by `drlh encode -o NAME.parquet`")
+            raise UserError(f"{directory} holds no codes: wanted a directory of Parquet files made by `drlh encode`")
         self.header, _, _ = _read_header(self._files[0])
         if len(self._files) != self.header.n_blocks:
             n, wanted = len(self._files), self.header.n_blocks

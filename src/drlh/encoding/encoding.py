@@ -1,4 +1,4 @@
-"""One model over one data set: which blocks are known from work that broke off, which are to be encoded."""
+"""One model over one data set: blocks that an interrupted run left behind are reused, the others encoded."""
 
 from collections.abc import Generator
 from contextlib import closing
@@ -13,9 +13,9 @@ from drlh.core.codes import Packed, bytes_per_code
 from drlh.core.errors import UserError
 from drlh.core.progress import Progress, quiet
 from drlh.data.base import DataSet, Images
-from drlh.encoding.coder import Coded, Coder, blocks_of
+from drlh.encoding.coder import Coded, Coder, Runner, blocks_of
 from drlh.encoding.parts import Parts, load_part, store_part
-from drlh.encoding.runners import Runner, in_threads
+from drlh.encoding.runners import in_threads
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
-"""Codes → an engine, block by block; loading the same rows again changes nothing."""
+"""Codes → an index, block by block; loading the same rows again changes nothing."""
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,30 +11,80 @@ from numpy.typing import NDArray
 from drlh.core.errors import UserError
 from drlh.core.progress import Progress, quiet
 from drlh.encoding.codes_file import CodeRows, CodeSet
+from drlh.encoding.codes_parquet import open_codes
 from drlh.index.base import Index
 from drlh.index.details import Details
+from drlh.index.opening import create_index
+from drlh.index.recall import measure_recall
+from drlh.index.urls import redacted
 
-_COMPARED = 64  # names looked at before rows are overwritten
+_COMPARED = 64  # names compared before rows are overwritten
 _GATHERED = 1 << 16  # rows of small blocks that are added in one go
 
 
-def load_items(engine: Index, items: CodeSet, *, first_id: int = 0, progress: Progress = quiet) -> None:
+def index_codes(
+    path: str | Path,
+    url: str | Path,
+    *,
+    first_id: int = 0,
+    replace: bool = False,
+    approximate: str | None = None,
+    progress: Progress = quiet,
+) -> dict[str, Any]:
+    """Loads a file or Parquet directory of codes into an index, which is created where there is none.
+
+    Parameters
+    ----------
+    path : str or Path
+        What `drlh encode` wrote.
+    url : str or Path
+        The index, as for `open_index`.
+    first_id : int
+        Id of the first row.
+    replace : bool
+        Whether an existing index is replaced.
+    approximate : str, optional
+        Approximate search method, whose recall is then measured.
+    progress : Progress
+        Called with (rows done, rows in all, "indexing").
+
+    Returns
+    -------
+    dict
+        URL without password, rows in the index, rows loaded, bits, seconds, and the measured recall if any.
+    """
+    codes = open_codes(path)
+    start = time.perf_counter()
+    notes = index_notes(codes.notes)
+    with create_index(url, codes.n_bits, notes=notes, approximate=approximate, replace=replace) as index:
+        if isinstance(codes, CodeSet):
+            load_items(index, codes, first_id=first_id, progress=progress)
+        else:
+            load_rows(index, codes.blocks(), codes.classes, first_id=first_id, total=len(codes), progress=progress)
+        seconds = round(time.perf_counter() - start, 2)
+        result = {"index": redacted(url), "rows": len(index), "loaded": len(codes), "bits": codes.n_bits}
+        if index.approximate is not None:
+            result |= {"approximate": index.approximate} | measure_recall(index, codes.packed)
+    return result | {"seconds": seconds}
+
+
+def load_items(index: Index, items: CodeSet, *, first_id: int = 0, progress: Progress = quiet) -> None:
     """Adds every code of a file; its id is its row in the file, counted from `first_id`."""
-    if items.n_bits != engine.n_bits:
+    if items.n_bits != index.n_bits:
         raise UserError(
-            f"the index holds codes of {engine.n_bits} bits, the file codes of {items.n_bits}; "
+            f"the index holds codes of {index.n_bits} bits, the file codes of {items.n_bits}; "
             "encode with the model of the index or make a new index"
         )
-    _refuse_other_images(engine, _rows(items, np.linspace(0, len(items) - 1, _COMPARED).astype(np.int64)), first_id)
-    for start in range(0, len(items), engine.block):
-        rows = slice(start, min(start + engine.block, len(items)))
+    _refuse_other_images(index, _rows(items, np.linspace(0, len(items) - 1, _COMPARED).astype(np.int64)), first_id)
+    for start in range(0, len(items), index.block):
+        rows = slice(start, min(start + index.block, len(items)))
         ids = np.arange(rows.start, rows.stop) + first_id
-        engine.add(items.packed[rows], ids, details_of(items, rows))
+        index.add(items.packed[rows], ids, details_of(items, rows))
         progress(rows.stop, len(items), "indexing")
 
 
 def load_rows(
-    engine: Index,
+    index: Index,
     blocks: Iterable[CodeRows],
     classes: Sequence[str],
     *,
@@ -42,9 +94,9 @@ def load_rows(
 ) -> None:
     """Adds rows as they come, under their own ids counted from `first_id`; small blocks are added together."""
     done = 0
-    for rows in _gathered(blocks, min(engine.block, _GATHERED)):
-        _refuse_other_images(engine, rows, first_id)
-        engine.add(rows.packed, rows.ids + first_id, Details(rows.names, rows.labels, tuple(classes)))
+    for rows in _gathered(blocks, min(index.block, _GATHERED)):
+        _refuse_other_images(index, rows, first_id)
+        index.add(rows.packed, rows.ids + first_id, Details(rows.names, rows.labels, tuple(classes)))
         done += len(rows)
         progress(done, total, "indexing")
 
@@ -89,13 +141,13 @@ def _rows(items: CodeSet, rows: NDArray[np.int64]) -> CodeRows:
     return CodeRows(rows, items.packed[rows], np.asarray(items.names[rows]), np.asarray(items.labels[rows]))
 
 
-def _refuse_other_images(engine: Index, rows: CodeRows, first_id: int) -> None:
-    """Other images under the same ids would be lost without a word; some names are looked at."""
+def _refuse_other_images(index: Index, rows: CodeRows, first_id: int) -> None:
+    """Other images under the same ids would be overwritten silently, so some names are compared first."""
     places = np.unique(np.linspace(0, len(rows) - 1, _COMPARED).astype(np.int64)) if len(rows) else np.empty(0, int)
     ids = rows.ids[places] + first_id
-    for number, name, there in zip(ids.tolist(), rows.names[places], engine.describe(ids), strict=True):
+    for number, name, there in zip(ids.tolist(), rows.names[places], index.describe(ids), strict=True):
         if there is not None and there.name != str(name):
             raise UserError(
-                f"id {number} is {there.name!r} in the index and {str(name)!r} in the file: to add "
-                "the file, pass a --first-id past the ids in use; to begin anew, pass --replace"
+                f"id {number} is {there.name!r} in the index and {str(name)!r} in the file: to add the file, choose a "
+                "first_id past the ids in use; to start over, use replace=True"
             )

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from drlh.core.errors import UserError
-from drlh.encoding.coder import Coded, Coder, Source
-from drlh.encoding.runners import Results, Runner, rows_of
+from drlh.encoding.coder import Coded, Coder, Results, Runner, Source, rows_of
 
 _STORE = 200 << 20  # bytes for names and codes on their way; what does not fit goes to disk
 _SHARED = Path("/dev/shm")
@@ -37,7 +36,7 @@ _SETTINGS = {
 def on_ray(workers: int | None = None, address: str | None = None) -> Runner:
     """On `workers` cores, by default all there are; without an `address`, of this machine."""
     if workers is not None and workers < 1:
-        raise UserError(f"--workers must be at least 1: got {workers}")
+        raise UserError(f"workers must be at least 1: got {workers}")
 
     def run(model: Path, coder: Coder, source: Source, blocks: Sequence[range]) -> Results:
         if blocks:
@@ -67,7 +66,7 @@ def _encode(ray: Any, model: bytes, source: Source, blocks: Sequence[range], wor
             yield _unwrapped({key: column[0] for key, column in batch.items()})
     except ray.exceptions.RayError as error:
         first_line = str(error).strip().partition("\n")[0]
-        raise UserError(f"Ray gave up ({first_line}): run the command again, it goes on from here") from error
+        raise UserError(f"Ray gave up ({first_line}): encode again, which resumes from here") from error
 
 
 class _Worker:
@@ -123,7 +122,7 @@ def _ray(workers: int | None, address: str | None) -> Iterator[Any]:
         import ray.data
         import ray.exceptions
     except ImportError as error:
-        raise UserError("--engine ray needs Ray: run `pip install 'drlh[ray]'`") from error
+        raise UserError("encoding on Ray needs the package ray: run `pip install 'drlh[ray]'`") from error
     ours = not ray.is_initialized()
     if ours:
         _start(ray, workers, address)

@@ -49,15 +49,15 @@ def to_parquet(encoding: Encoding, directory: str | Path, progress: Progress = q
     return tuple(left_out)
 
 
-def to_engine(
-    encoding: Encoding, address: str, *, first_id: int = 0, replace: bool = False, progress: Progress = quiet
+def to_index(
+    encoding: Encoding, url: str | Path, *, first_id: int = 0, replace: bool = False, progress: Progress = quiet
 ) -> LeftOut:
-    """Adds every code to the index at `address`; an id is the row in the data set, counted from `first_id`."""
+    """Adds every code to the index at `url`; an id is the row in the data set, counted from `first_id`."""
     left_out: list[str] = []
-    place = create_index(address, encoding.n_bits, notes=index_notes(encoding.notes), replace=replace)
-    with place, closing(_good_blocks(encoding, left_out, progress)) as blocks:
+    index = create_index(url, encoding.n_bits, notes=index_notes(encoding.notes), replace=replace)
+    with index, closing(_good_blocks(encoding, left_out, progress)) as blocks:
         rows = (_code_rows(encoding, block) for block in blocks)
-        load_rows(place, rows, encoding.dataset.classes, first_id=first_id)
+        load_rows(index, rows, encoding.dataset.classes, first_id=first_id)
     encoding.forget()
     return tuple(left_out)
 

@@ -1,6 +1,6 @@
-"""Finished blocks of codes on disk, so that work that was killed goes on where it stopped.
+"""Finished blocks of codes on disk, so that an interrupted run resumes where it stopped.
 
-A block is known by the model and by what its pictures are: name, size and time of a file, or the pixels themselves.
+A block is identified by the model and by its pictures: name, size and time of each file, or the pixels themselves.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ _FORMAT = "drlh-codes-part-1"
 
 
 class Parts:
-    """The parts of one model; with other pictures or another model there is nothing to find."""
+    """The finished blocks of one model."""
 
     def __init__(self, model_digest: str) -> None:
         self._model = model_digest
@@ -32,7 +32,7 @@ class Parts:
         return self._directory / f"{digest(_FORMAT, self._model, *names, *stamps)}.npz"
 
     def forget(self, paths: list[Path]) -> None:
-        """Removes parts that are no longer needed, and what runs that were killed had half written."""
+        """Removes parts that are no longer needed, and files that killed runs left half-written."""
         for path in paths:
             path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # another run keeps parts here, or there never was one
@@ -43,7 +43,7 @@ class Parts:
 def _stamp(images: Images, row: int) -> bytes:
     try:
         return images.stamp(row)
-    except UserError:  # told when the picture is read
+    except UserError:  # reported when the picture is read
         return b""
 
 
@@ -52,7 +52,7 @@ def store_part(path: Path, coded: Coded) -> None:
 
 
 def load_part(path: Path, n_rows: int, n_bytes: int) -> Coded | None:
-    """What is stored in `path`, or None where nothing is, or something damaged that must be made again."""
+    """What is stored in `path`; None where there is nothing, or something damaged that must be encoded again."""
     if not path.exists():
         return None
     try:

@@ -1,7 +1,7 @@
-"""Where blocks are encoded: in threads of this process, or in worker processes. Ray has a file of its own."""
+"""Where blocks are encoded: in threads of this process, in worker processes, or on Ray."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache
@@ -12,14 +12,37 @@ import numpy as np
 from drlh.core.errors import UserError
 from drlh.core.processes import worker_pool
 from drlh.data.base import Images
-from drlh.data.some_images import SomeImages, apart
-from drlh.encoding.coder import Coded, Coder, Source
-
-Results = Generator[Coded, None, None]
-# The model's file, the same model opened, all rows, and the blocks wanted of them: yields their codes in order.
-Runner = Callable[[Path, Coder, Source, Sequence[range]], Results]
+from drlh.data.some_images import SomeImages
+from drlh.encoding.coder import Coded, Coder, Results, Runner, Source, rows_of
+from drlh.encoding.on_ray import on_ray
 
 _AHEAD = 2  # blocks handed out for each worker, so that none waits for the next
+
+
+def make_runner(backend: str = "local", workers: int | None = None, ray_address: str | None = None) -> Runner:
+    """Chooses where to encode.
+
+    Parameters
+    ----------
+    backend : str
+        "local" for this machine, "ray" for Ray.
+    workers : int, optional
+        Number of worker processes; locally the default is threads of this process, on Ray all cores.
+    ray_address : str, optional
+        Address of a Ray cluster; by default Ray is started on this machine.
+
+    Returns
+    -------
+    Runner
+        What `Encoding` takes.
+    """
+    if backend not in ("local", "ray"):
+        raise UserError(f"backend must be local or ray: got {backend!r}")
+    if backend == "ray":
+        return on_ray(workers, ray_address)
+    if ray_address is not None:
+        raise UserError(f"a Ray address needs the backend ray: got {ray_address!r} with the backend local")
+    return in_threads if workers is None else in_processes(workers)
 
 
 def in_threads(model: Path, coder: Coder, source: Source, blocks: Sequence[range]) -> Results:
@@ -34,7 +57,7 @@ def in_threads(model: Path, coder: Coder, source: Source, blocks: Sequence[range
 def in_processes(workers: int) -> Runner:
     """In `workers` processes of one thread each."""
     if workers < 1:
-        raise UserError(f"--workers must be at least 1: got {workers}")
+        raise UserError(f"workers must be at least 1: got {workers}")
 
     def run(model: Path, coder: Coder, source: Source, blocks: Sequence[range]) -> Results:
         waiting: deque[Future[Coded]] = deque()
@@ -48,22 +71,15 @@ def in_processes(workers: int) -> Runner:
                     yield waiting.popleft().result()
         except BrokenProcessPool as error:
             raise UserError(
-                "a worker was ended from outside, for want of memory perhaps: run the command again, "
-                "it goes on from here; fewer --workers take less memory"
+                "a worker process was killed, perhaps for lack of memory: encode again, which resumes from here; "
+                "fewer workers need less memory"
             ) from error
 
     return run
 
 
-def rows_of(source: Source, block: range) -> Source:
-    """The rows of one block without the rest, for another process."""
-    if isinstance(source, Images):
-        return apart(source, np.arange(block.start, block.stop))
-    return np.ascontiguousarray(source[block.start : block.stop])
-
-
 def code_block(model: str, rows: Source) -> Coded:
-    """One block on one core, in a worker that keeps its model open."""
+    """One block on one core, in a worker that keeps its model loaded."""
     (coded,) = _coder(model).code(rows, [len(rows)], threads=1)
     return coded
 

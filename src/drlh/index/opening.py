@@ -1,74 +1,88 @@
-"""Where an index lives, as people write it: a directory, `postgresql://…`, `milvus://…`, or a Milvus file `….db`."""
+"""Which engine answers to a URL: a directory, `postgresql://…`, `milvus://…`, or a Milvus file `….db`."""
 
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from drlh.core.errors import UserError
 from drlh.index.base import Index
+from drlh.index.urls import redacted
 
 _MILVUS_FILE = ".db"
 
 
-def shown(address: str) -> str:
-    """The address without its password, fit for messages and logs."""
-    if "://" not in address:
-        return address
-    parts = urlsplit(address)
-    user, at, host = parts.netloc.rpartition("@")
-    name, colon, _ = user.partition(":")
-    # A password may also stand in the query: postgresql://host/db?password=…
-    query = "&".join(_hidden(pair) for pair in parts.query.split("&"))
-    return urlunsplit(parts._replace(netloc=name + (":***" if colon else "") + at + host, query=query))
+def open_index(url: str | Path) -> Index:
+    """Opens an existing index.
 
+    Parameters
+    ----------
+    url : str or Path
+        A directory, `postgresql://…`, `milvus://…`, or a Milvus file `….db`.
 
-def _hidden(pair: str) -> str:
-    name, equals, _ = pair.partition("=")
-    return f"{name}=***" if equals and name in ("password", "token", "sslpassword") else pair
-
-
-def open_index(address: str) -> Index:
-    """The index at `address`, which must be there."""
-    return _engine(address).open(address)
+    Returns
+    -------
+    Index
+        The index; use it in a `with` block or call `close` in the end.
+    """
+    return _engine(str(url)).open(str(url))
 
 
 def create_index(
-    address: str,
+    url: str | Path,
     n_bits: int,
     *,
     notes: dict[str, Any] | None = None,
     approximate: str | None = None,
     replace: bool = False,
 ) -> Index:
-    """The index at `address`; an empty one where there is none, or where `replace` says to begin anew."""
-    engine = _engine(address)
-    if replace or not engine.exists(address):
-        return engine.create(address, n_bits, notes=notes, approximate=approximate)
-    found = engine.open(address)
-    if notes and found.notes != notes:
-        found.close()
+    """Opens the index at `url`, or creates an empty one where there is none.
+
+    Parameters
+    ----------
+    url : str or Path
+        A directory, `postgresql://…`, `milvus://…`, or a Milvus file `….db`.
+    n_bits : int
+        Length of the codes.
+    notes : dict, optional
+        Origin of the codes; an existing index with other notes is refused.
+    approximate : str, optional
+        Approximate search method ("ivf" or "hnsw", depending on the engine); exact search by default.
+    replace : bool
+        Whether an existing index is replaced by an empty one.
+
+    Returns
+    -------
+    Index
+        The index, which may hold rows already unless `replace` is set.
+    """
+    url = str(url)
+    engine = _engine(url)
+    if replace or not engine.exists(url):
+        return engine.create(url, n_bits, notes=notes, approximate=approximate)
+    index = engine.open(url)
+    if notes and index.notes != notes:
+        index.close()
         raise UserError(
-            f"{shown(address)} holds codes of another model; choose another place, or pass --replace to begin anew"
+            f"{redacted(url)} holds codes of another model: choose another place, or start over with replace=True"
         )
-    if approximate is not None and found.approximate != approximate:
-        found.close()
-        raise UserError(f"{shown(address)} was not made for {approximate}; pass --replace to begin anew")
-    return found
+    if approximate is not None and index.approximate != approximate:
+        index.close()
+        raise UserError(f"{redacted(url)} was not made for {approximate} search: start over with replace=True")
+    return index
 
 
-def _engine(address: str) -> type[Index]:
-    """Engines are loaded when they are named: each needs packages of its own."""
-    if address.startswith(("postgresql://", "postgres://")):
+def _engine(url: str) -> type[Index]:
+    """Engines are imported when they are named: each needs packages of its own."""
+    if url.startswith(("postgresql://", "postgres://")):
         from drlh.index.postgres.index import PostgresIndex
 
         return PostgresIndex
-    if address.startswith("milvus://") or (address.endswith(_MILVUS_FILE) and not Path(address).is_dir()):
+    if url.startswith("milvus://") or (url.endswith(_MILVUS_FILE) and not Path(url).is_dir()):
         from drlh.index.milvus.index import MilvusIndex
 
         return MilvusIndex
-    if "://" in address:
+    if "://" in url:
         raise UserError(
-            f"no engine answers to {shown(address)}: give a directory, postgresql://…, milvus://… or FILE{_MILVUS_FILE}"
+            f"no engine answers to {redacted(url)}: give a directory, postgresql://…, milvus://… or FILE{_MILVUS_FILE}"
         )
     from drlh.index.local.index import LocalIndex
 

@@ -1,4 +1,4 @@
-"""How much an approximate index finds of what there is: measured, never promised."""
+"""The recall of an approximate index: measured, never promised."""
 
 import time
 from typing import Any
@@ -11,14 +11,14 @@ from drlh.index.base import Index
 _QUERIES = 100
 
 
-def measure_recall(engine: Index, packed: Packed, k: int = 100, seed: int = 0) -> dict[str, Any]:
+def measure_recall(index: Index, packed: Packed, k: int = 100, seed: int = 0) -> dict[str, Any]:
     """Queries drawn from `packed`; a hit counts when it is as near as the k-th nearest, whichever of a tie it is."""
     rows = np.random.default_rng(seed).choice(len(packed), min(_QUERIES, len(packed)), replace=False)
     queries = packed[np.sort(rows)]
     begun = time.perf_counter()
-    nearly, _ = engine.search(queries, k)
+    nearly, _ = index.search(queries, k)
     between = time.perf_counter()
-    exactly, _ = engine.search(queries, k, exact=True)
+    exactly, _ = index.search(queries, k, exact=True)
     ended = time.perf_counter()
     found = (nearly <= exactly[:, -1:]).sum() / exactly.size if exactly.size else 1.0
     return {

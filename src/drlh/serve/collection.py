@@ -17,7 +17,8 @@ from drlh.core.codes import Packed
 from drlh.core.errors import UserError
 from drlh.index.base import Index
 from drlh.index.details import Detail, Details
-from drlh.index.opening import open_index, shown
+from drlh.index.opening import open_index
+from drlh.index.urls import redacted
 from drlh.serve.batching import Batcher
 from drlh.serve.refusals import Refusal
 from drlh.serve.searching import Answer, Query, answer_queries
@@ -30,7 +31,7 @@ _LOOK_EVERY = 1.0  # seconds until changes made by other processes are taken up
 
 class Collection:
     def __init__(self, address: str, *, waiting: int, note: Callable[[int], None]) -> None:
-        self.shown = shown(address)
+        self.shown = redacted(address)
         self._address = address
         self._reader = open_index(address)
         self._writer: Index | None = None

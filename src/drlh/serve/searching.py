@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drlh.core.codes import Packed, unpack
-from drlh.index.base import Found, Index
+from drlh.index.base import Hits, Index
 from drlh.index.details import Detail
 from drlh.serve.codes_text import hex_texts, texts_of
 
@@ -37,7 +37,7 @@ class Answer:
 
 def answer_queries(engine: Index, queries: list[Query]) -> list[Answer]:
     """Queries for as many hits are one call of the engine; codes and names of all hits are one more each."""
-    found: dict[int, Found] = {}
+    found: dict[int, Hits] = {}
     groups: dict[tuple[int, bool], list[int]] = {}
     for place, query in enumerate(queries):
         if query.label is None:
@@ -47,17 +47,17 @@ def answer_queries(engine: Index, queries: list[Query]) -> list[Answer]:
             found[place] = _of_class(engine, query, query.label)
     for (k, exact), places in groups.items():
         distances, ids = engine.search(np.concatenate([queries[place].packed for place in places]), k, exact=exact)
-        found |= {place: (distances[row], ids[row]) for row, place in enumerate(places)}
+        found |= {place: Hits(distances[row], ids[row]) for row, place in enumerate(places)}
     return _answers(engine, queries, [_within(found[place], query.radius) for place, query in enumerate(queries)])
 
 
-def _within(found: Found, radius: int | None) -> Found:
+def _within(found: Hits, radius: int | None) -> Hits:
     distances, ids = found
     n = len(ids) if radius is None else int(np.searchsorted(distances, radius, side="right"))
-    return distances[:n], ids[:n]
+    return Hits(distances[:n], ids[:n])
 
 
-def _of_class(engine: Index, query: Query, label: str) -> Found:
+def _of_class(engine: Index, query: Query, label: str) -> Hits:
     """The k nearest of a class: among somewhat more than k, or else among all there are."""
     asked = _WIDER * query.k
     distances, ids = (rows[0] for rows in engine.search(query.packed, asked, exact=True))
@@ -65,10 +65,10 @@ def _of_class(engine: Index, query: Query, label: str) -> Found:
     if int(kept.sum()) < query.k and len(ids) == asked:
         distances, ids = engine.search_radius(query.packed, engine.n_bits)[0]
         kept = engine.labelled(ids, label)
-    return distances[kept][: query.k], ids[kept][: query.k]
+    return Hits(distances[kept][: query.k], ids[kept][: query.k])
 
 
-def _answers(engine: Index, queries: list[Query], found: list[Found]) -> list[Answer]:
+def _answers(engine: Index, queries: list[Query], found: list[Hits]) -> list[Answer]:
     """All hits of all queries become text together: numpy is quick on many rows and slow on many calls."""
     owners = np.repeat(np.arange(len(queries)), [len(ids) for _, ids in found])
     distances, ids = (np.concatenate(column) for column in zip(*found, strict=True))

@@ -1,4 +1,4 @@
-"""The in-process index: its two layouts, its parts, its directory under kills, damage, a writer and readers."""
+"""The in-process index: its two layouts, its segments, its directory under kills, damage, a writer and readers."""
 
 import json
 import os
@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from tests.index.brute_force import BruteForce, random_codes, repeated_codes
 
 from drlh.core.errors import UserError
-from drlh.index.local.directory import writing
+from drlh.index.local.compaction import compact, make_segment
 from drlh.index.local.index import LocalIndex
-from drlh.index.local.part import make_part, settle
+from drlh.index.local.segment import Segment
+from drlh.index.local.storage import write_lock
 
 
 def hits(found: tuple[np.ndarray, np.ndarray]) -> list[list[tuple[int, int]]]:
@@ -83,12 +84,12 @@ def test_removing_all_that_is_near_reaches_what_is_far() -> None:
     assert (distances.tolist(), ids.tolist()) == ([[16] * 3], [[900, 901, 902]])
 
 
-def test_rows_added_one_by_one_lie_in_few_parts() -> None:
-    parts: list = []
+def test_rows_added_one_by_one_lie_in_few_segments() -> None:
+    segments: list[Segment] = []
     for number in range(100):
-        parts = settle([*parts, make_part(np.zeros((1, 4), np.uint8), np.array([number]), None)])
-    assert sum(len(part) for part in parts) == 100
-    assert len(parts) <= 7
+        segments = compact([*segments, make_segment(np.zeros((1, 4), np.uint8), np.array([number]))])
+    assert sum(len(segment) for segment in segments) == 100
+    assert len(segments) <= 7
 
 
 def test_an_append_leaves_the_large_files_alone(tmp_path: Path) -> None:
@@ -117,7 +118,7 @@ def test_a_reader_keeps_its_snapshot_until_it_reloads(tmp_path: Path) -> None:
 
 def test_a_second_writer_is_told_and_a_later_one_builds_on_the_first(tmp_path: Path) -> None:
     first, second = LocalIndex.create(tmp_path, 8), LocalIndex.open(tmp_path)
-    with writing(tmp_path), pytest.raises(UserError, match="another process is writing"):
+    with write_lock(tmp_path), pytest.raises(UserError, match="another process is writing"):
         second.add(random_codes(1, 8), [0])
     first.add(random_codes(5, 8), np.arange(5))
     second.add(random_codes(5, 8), np.arange(5, 10))
@@ -149,8 +150,8 @@ def test_a_killed_writer_leaves_a_whole_index(tmp_path: Path, delay: float) -> N
     index = LocalIndex.open(tmp_path)
     assert len(index) % 50 == 0  # each addition is there as a whole or not at all
     index.add(random_codes(3, 48), [10**6, 10**6 + 1, 10**6 + 2])
-    counting = {entry["file"] for part in pointer(tmp_path)["parts"] for entry in part["files"].values()}
-    assert {path.name for path in tmp_path.iterdir()} == counting | {"index.json", "lock"}
+    in_use = {entry["file"] for part in manifest(tmp_path)["parts"] for entry in part["files"].values()}
+    assert {path.name for path in tmp_path.iterdir()} == in_use | {"index.json", "lock"}
 
 
 KEPT_READING = """
@@ -180,7 +181,7 @@ def test_readers_never_see_half_a_change(tmp_path: Path) -> None:
     assert reader.returncode == 0
 
 
-def pointer(place: Path) -> dict:
+def manifest(place: Path) -> dict:
     return json.loads((place / "index.json").read_text(encoding="utf-8"))
 
 
@@ -196,7 +197,7 @@ LocalIndex.open(sys.argv[1]).add(np.random.default_rng(0).integers(0, 256, (9000
 """
     result = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True)
     assert "UserError: cannot write" in result.stderr
-    assert "the index is as it was" in result.stderr
+    assert "the index is unchanged" in result.stderr
     assert len(LocalIndex.open(tmp_path)) == 50
 
 
@@ -205,8 +206,8 @@ def test_a_writer_that_failed_builds_on_what_others_wrote_since(
 ) -> None:
     first = LocalIndex.create(tmp_path, 8)
     with monkeypatch.context() as patch:
-        patch.setattr("drlh.index.local.directory.write_json", lambda *_: (_ for _ in ()).throw(OSError("full")))
-        with pytest.raises(UserError, match=r"cannot write .*index\.json: full; the index is as it was"):
+        patch.setattr("drlh.index.local.storage.write_json", lambda *_: (_ for _ in ()).throw(OSError("full")))
+        with pytest.raises(UserError, match=r"cannot write .*index\.json: full; the index is unchanged"):
             first.add(random_codes(5, 8), np.arange(5))
     for path in tmp_path.glob("*.npy"):
         path.unlink()  # as the next writer's cleaning would
@@ -249,5 +250,5 @@ def test_other_directories_are_not_written_into(tmp_path: Path) -> None:
     old = {"format": "drlh-index", "version": 1, "codes": "codes-0.npz", "sha256": "", "notes": {}}
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "index.json").write_text(json.dumps(old), encoding="utf-8")
-    with pytest.raises(UserError, match="made by an older drlh: make it anew"):
+    with pytest.raises(UserError, match="made by an older drlh: rebuild it"):
         LocalIndex.open(tmp_path / "old")

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drlh.core.codes import Packed
-from drlh.core.errors import UserError
 from drlh.index.local.scan import nearest_rows
 
 METHODS = ("ivf", "hnsw")
@@ -31,7 +30,7 @@ class Approximate:
         _set_reach(self._index)
 
     def nearest_rows(self, queries: Packed, codes: Packed, k: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Nearly what the scan returns; where fewer than k were met, what the scan returns."""
+        """Approximately what the scan returns; exactly that where faiss met fewer than k codes."""
         distances, rows = self._index.search(queries, k)
         short = (rows < 0).any(axis=1)
         if short.any():
@@ -44,12 +43,6 @@ def _set_reach(index: Any) -> None:
         index.nprobe = _PROBED
     else:
         index.hnsw.efSearch = _KEPT_IN_SIGHT
-
-
-def check_method(method: str | None) -> str | None:
-    if method is not None and method not in METHODS:
-        raise UserError(f"an approximate search is one of {', '.join(METHODS)}: got {method!r}")
-    return method
 
 
 def build_approximate(codes: Packed, method: str) -> Approximate:

@@ -1,6 +1,6 @@
 """The index in one process: in memory or in a directory, exact unless asked otherwise, one writer and many readers.
 
-In a directory every change is on disk when the call returns. A reader keeps what it opened until `reload`.
+In a directory every change is on disk when the call returns. A reader sees what it opened until `reload`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,9 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from drlh.core.codes import Packed, bytes_per_code
 from drlh.core.errors import UserError
 from drlh.index.base import (
-    Found,
+    Hits,
+    Ids,
     Index,
     check_details,
+    check_ids,
     check_k,
     check_packed,
     check_radius,
@@ -25,73 +27,82 @@ from drlh.index.base import (
     sorted_hits,
 )
 from drlh.index.details import Detail, Details
-from drlh.index.ids import Ids, check_ids
-from drlh.index.local import directory as disk
-from drlh.index.local.approximate import check_method
-from drlh.index.local.part import Part, make_part, settle, thin
-from drlh.index.local.part_files import PartFiles
-from drlh.index.local.scan import fast_width, widen
+from drlh.index.local.approximate import METHODS
+from drlh.index.local.compaction import compact, make_segment, purge
+from drlh.index.local.scan import pad
+from drlh.index.local.segment import Segment
+from drlh.index.local.storage import MANIFEST, Storage, prepare, write_lock
 
 
 class LocalIndex(Index):
-    """`LocalIndex(48)` lives in memory; `LocalIndex.create` and `open` make one that lives in a directory."""
+    """An index in memory; `LocalIndex.create` and `LocalIndex.open` give one that lives in a directory.
+
+    Parameters
+    ----------
+    n_bits : int
+        Length of the codes.
+    notes : dict, optional
+        Origin of the codes.
+    approximate : str, optional
+        Approximate search method, "ivf" or "hnsw"; exact search by default.
+    """
 
     block = 2_000_000
 
     def __init__(self, n_bits: int, *, notes: dict[str, Any] | None = None, approximate: str | None = None) -> None:
         if n_bits < 1:
-            raise UserError(f"codes have at least one bit: got n_bits={n_bits}")
-        self.n_bits = n_bits
-        self.notes = notes or {}
-        self.approximate = check_method(approximate)
-        self._parts: list[Part] = []
-        self._files: PartFiles | None = None
+            raise UserError(f"n_bits must be at least 1: got {n_bits}")
+        if approximate not in (None, *METHODS):
+            raise UserError(f"approximate must be one of {', '.join(METHODS)}: got {approximate!r}")
+        self.n_bits, self.notes, self.approximate = n_bits, notes or {}, approximate
+        self._segments: list[Segment] = []
+        self._storage: Storage | None = None
 
     @classmethod
-    def exists(cls, address: str | Path) -> bool:
-        return disk.is_index(Path(address))
+    def exists(cls, url: str | Path) -> bool:
+        return (Path(url) / MANIFEST).is_file()
 
     @classmethod
     def create(
-        cls,
-        address: str | Path,
-        n_bits: int,
-        *,
-        notes: dict[str, Any] | None = None,
-        approximate: str | None = None,
+        cls, url: str | Path, n_bits: int, *, notes: dict[str, Any] | None = None, approximate: str | None = None
     ) -> Self:
         index = cls(n_bits, notes=notes, approximate=approximate)
-        files = PartFiles(Path(address), n_bits=n_bits, notes=index.notes, approximate=approximate)
-        disk.prepare(files.directory)
-        with disk.writing(files.directory):
-            files.write([])
-        index._files = files
+        storage = Storage(Path(url), n_bits=n_bits, notes=index.notes, approximate=approximate)
+        prepare(storage.directory)
+        with write_lock(storage.directory):
+            storage.write([])
+        index._storage = storage
         return index
 
     @classmethod
-    def open(cls, address: str | Path, *, verify: bool = True) -> Self:
-        """The index in a directory, mapped; `verify` reads all of it once and compares digests."""
-        files = PartFiles(Path(address), verify=verify)
-        files.read()
-        index = cls(files.n_bits, notes=files.notes, approximate=files.approximate)
-        index._files, index._parts = files, files.parts
+    def open(cls, url: str | Path, *, verify: bool = True) -> Self:
+        """Opens the index in a directory by mapping its files.
+
+        Parameters
+        ----------
+        url : str or Path
+            The directory.
+        verify : bool
+            Whether to read all files once and compare their digests.
+        """
+        storage = Storage(Path(url), verify=verify)
+        storage.refresh()
+        index = cls(storage.n_bits, notes=storage.notes, approximate=storage.approximate)
+        index._storage, index._segments = storage, storage.segments
         return index
 
     def __len__(self) -> int:
-        return sum(len(part) for part in self._parts)
+        return sum(len(segment) for segment in self._segments)
 
     @property
     def n_scanned(self) -> int:
-        """The codes a search compares with: distinct ones, where codes repeat."""
-        return sum(len(part.segment.codes) for part in self._parts)
+        """Number of codes a search compares with: distinct ones, where codes repeat."""
+        return sum(len(segment.codes) for segment in self._segments)
 
     @property
     def nbytes(self) -> int:
         """Bytes of codes, ids and lists, in memory or mapped; names and labels are not counted."""
-        return sum(
-            part.segment.nbytes + part.removed.nbytes + (part.approximate.stored.nbytes if part.approximate else 0)
-            for part in self._parts
-        )
+        return sum(segment.nbytes for segment in self._segments)
 
     def add(self, packed: Packed, ids: ArrayLike, details: Details | None = None) -> None:
         packed = check_packed(packed, self.n_bits)
@@ -99,102 +110,98 @@ class LocalIndex(Index):
         check_details(details, len(packed))
         if not len(packed):
             return
-        new = make_part(widen(packed, fast_width(self.n_bits)), numbers, details)
+        new = make_segment(pad(packed), numbers, details)
         with self._writing():
-            self._commit(settle([*(part.without(numbers) for part in self._parts), new]))
+            self._commit(compact([*(segment.without(numbers) for segment in self._segments), new]))
 
     def remove(self, ids: ArrayLike) -> int:
         numbers = np.unique(check_ids(ids))
         with self._writing():
-            parts = [part.without(numbers) for part in self._parts]
-            n_removed = len(self) - sum(len(part) for part in parts)
+            segments = [segment.without(numbers) for segment in self._segments]
+            n_removed = len(self) - sum(len(segment) for segment in segments)
             if n_removed:
-                self._commit(thin(parts))
+                self._commit(purge(segments))
         return n_removed
 
-    def search(self, packed: Packed, k: int, *, exact: bool = False) -> Found:
-        queries, k = self._queries(packed), min(check_k(k), len(self))
-        if not k or not len(queries):
-            return no_hits(len(queries), k)
-        answers = [part.nearest(queries, k, exact or self.approximate is None) for part in self._parts]
-        # An exact answer of one part is in order already.
+    def search(self, packed: Packed, k: int, *, exact: bool = False) -> Hits:
+        queries, k = pad(check_packed(packed, self.n_bits)), check_k(k)
+        if not self._segments or not len(queries):
+            return no_hits(len(queries), min(k, len(self)))
+        answers = [segment.nearest(queries, k, exact or self.approximate is None) for segment in self._segments]
+        # The exact answer of one segment is in order already.
         return answers[0] if len(answers) == 1 and self.approximate is None else merge(answers, k)
 
-    def search_radius(self, packed: Packed, radius: int) -> list[Found]:
-        queries, radius = self._queries(packed), min(check_radius(radius), self.n_bits)
-        answers = [part.within(queries, radius) for part in self._parts]
-        return [_join([answer[place] for answer in answers]) for place in range(len(queries))]
+    def search_radius(self, packed: Packed, radius: int) -> list[Hits]:
+        queries, radius = pad(check_packed(packed, self.n_bits)), min(check_radius(radius), self.n_bits)
+        answers = [segment.within(queries, radius) for segment in self._segments]
+        return [_join([answer[row] for answer in answers]) for row in range(len(queries))]
 
     def describe(self, ids: ArrayLike) -> list[Detail | None]:
         numbers = check_ids(ids)
         found: list[Detail | None] = [None] * len(numbers)
-        for part in self._parts:
-            found = [old or new for old, new in zip(found, part.describe(numbers), strict=True)]
+        for segment in self._segments:
+            found = [old or new for old, new in zip(found, segment.describe(numbers), strict=True)]
         return found
 
     def codes(self, ids: ArrayLike) -> tuple[Packed, NDArray[np.bool_]]:
         numbers = check_ids(ids)
         packed = np.zeros((len(numbers), bytes_per_code(self.n_bits)), np.uint8)
-        there = np.zeros(len(numbers), np.bool_)
-        for part in self._parts:
-            codes, here = part.codes_of(numbers)
+        known = np.zeros(len(numbers), np.bool_)
+        for segment in self._segments:
+            codes, here = segment.codes_of(numbers)
             packed[here] = codes[here, : packed.shape[1]]
-            there |= here
-        return packed, there
+            known |= here
+        return packed, known
 
     def sample(self, n: int) -> Ids:
-        every = [part.live_ids() for part in self._parts]
-        ids = np.concatenate([np.empty(0, np.int64), *every])
+        ids = np.concatenate([np.empty(0, np.int64), *(segment.live_ids() for segment in self._segments)])
         if len(ids) > n:
             ids = np.random.default_rng(0).choice(ids, n, replace=False)
         return np.sort(ids)
 
     def highest_id(self) -> int:
-        return max((int(part.live_ids().max()) for part in self._parts if len(part)), default=-1)
+        return max((int(segment.live_ids().max()) for segment in self._segments if len(segment)), default=-1)
 
     def labelled(self, ids: ArrayLike, label: str) -> NDArray[np.bool_]:
         numbers = check_ids(ids)
         found = np.zeros(len(numbers), np.bool_)
-        for part in self._parts:
-            found |= part.labelled(numbers, label)
+        for segment in self._segments:
+            found |= segment.labelled(numbers, label)
         return found
 
     def reload(self) -> bool:
-        """Takes up what a writer has done since; says whether that was anything."""
-        if self._files is None or not self._files.read():
+        storage = self._storage
+        if storage is None or not storage.refresh():
             return False
-        self.n_bits, self.notes, self._parts = self._files.n_bits, self._files.notes, self._files.parts
-        self.approximate = self._files.approximate
+        self.n_bits, self.notes, self.approximate = storage.n_bits, storage.notes, storage.approximate
+        self._segments = storage.segments
         return True
 
     def close(self) -> None:
-        self._parts, self._files = [], None
-
-    def _queries(self, packed: Packed) -> Packed:
-        return widen(check_packed(packed, self.n_bits), fast_width(self.n_bits))
+        self._segments, self._storage = [], None
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        if self._files is None:
+        if self._storage is None:
             yield
             return
-        with disk.writing(self._files.directory):
+        with write_lock(self._storage.directory):
             self.reload()  # another process may have written since this one read
             yield
 
-    def _commit(self, parts: Sequence[Part]) -> None:
-        prepared = [part.prepared(self.approximate) for part in parts]
-        if self._files is None:
-            self._parts = prepared
+    def _commit(self, segments: Sequence[Segment]) -> None:
+        prepared = [segment.with_approximate(self.approximate) for segment in segments]
+        if self._storage is None:
+            self._segments = prepared
         else:
-            self._files.write(prepared)
-            self._parts = self._files.parts
+            self._storage.write(prepared)
+            self._segments = self._storage.segments
 
 
-def _join(answers: Sequence[Found]) -> Found:
-    """One query's hits in all parts."""
+def _join(answers: Sequence[Hits]) -> Hits:
+    """One query's hits in all segments."""
     if len(answers) == 1:
         return answers[0]
     nothing = np.empty(0, np.int64)
-    distances = np.concatenate([nothing, *(found[0] for found in answers)])
-    return sorted_hits(distances, np.concatenate([nothing, *(found[1] for found in answers)]))
+    distances = np.concatenate([nothing, *(hits.distances for hits in answers)])
+    return sorted_hits(distances, np.concatenate([nothing, *(hits.ids for hits in answers)]))

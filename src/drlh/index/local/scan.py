@@ -1,6 +1,6 @@
 """Exact scans over codes, in memory or mapped from a file, by faiss.
 
-faiss is fast on a few widths only, so codes are padded with zero bits, which no distance sees.
+faiss is fast on a few widths only, so codes are padded with zero bits, which change no distance.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.core.codes import Packed, bytes_per_code
+from drlh.core.codes import Packed
 
 _FAST_WIDTHS = (4, 8, 16, 32, 64)
 _QUERIES = 32  # searched together: their counts stay in the cache
@@ -17,18 +17,17 @@ _PLACES = 32 << 20  # bytes for counts
 _LITTLE = 4_000_000  # comparisons, a few milliseconds
 
 
-def fast_width(n_bits: int) -> int:
-    """Bytes a code takes in a scan: the next width with a fast path, past 64 the next multiple of 8."""
-    wanted = bytes_per_code(n_bits)
-    return next((width for width in _FAST_WIDTHS if width >= wanted), (wanted + 7) // 8 * 8)
+def pad(packed: Packed) -> Packed:
+    """Packed codes (n, bytes) padded to the next width with a fast path, past 64 bytes to a multiple of 8.
 
-
-def widen(packed: Packed, width: int) -> Packed:
-    """Packed codes (n, bytes) padded to (n, width); no copy where they have that width."""
-    if packed.shape[1] == width:
+    No copy where they have that width.
+    """
+    wanted = packed.shape[1]
+    width = next((width for width in _FAST_WIDTHS if width >= wanted), (wanted + 7) // 8 * 8)
+    if wanted == width:
         return np.ascontiguousarray(packed)
     padded = np.zeros((len(packed), width), np.uint8)
-    padded[:, : packed.shape[1]] = packed
+    padded[:, :wanted] = packed
     return padded
 
 
@@ -48,6 +47,8 @@ def nearest_rows(queries: Packed, codes: Packed, k: int) -> tuple[NDArray[np.int
             faiss.knn_hamming(queries[start : start + step], codes, k, variant=variant)
             for start in range(0, len(queries), step)
         ]
+    if len(blocks) == 1:
+        return blocks[0]
     return np.concatenate([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
 
 

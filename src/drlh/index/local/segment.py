@@ -1,12 +1,12 @@
-"""A part of the index that never changes: codes with their ids, in one of two layouts.
+"""A segment: codes with their ids in arrays that never change, and the tombstones of rows removed since.
 
 Learned codes repeat: images of one class share few codes. Where they do, a segment keeps every distinct code once
 with the sorted list of its ids, and a search scans thousands of codes instead of millions. Where they do not, it keeps
-one row for each id. Both answer exactly, by (distance, id).
+one row for each id. Both layouts answer exactly, by (distance, id).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,16 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drlh.core.codes import Packed
-from drlh.index.base import Found, sorted_hits
-from drlh.index.ids import Ids, compact, find_sorted
+from drlh.index.base import Hits, Ids, sorted_hits
+from drlh.index.details import Detail
+from drlh.index.local.approximate import SMALLEST, Approximate, build_approximate
+from drlh.index.local.columns import Ragged, StoredDetails, find_sorted, narrow_ids, spread
 from drlh.index.local.scan import nearest_rows, rows_within
-from drlh.index.ragged import Ragged, spread
 
 # (queries, codes, k) → (distances, rows) of the k nearest codes.
 Scan = Callable[[Packed, Packed, int], tuple[NDArray[np.int32], NDArray[np.int64]]]
 
-# A list costs its end beside its code, and gathering beside scanning: below two ids a code, rows are better.
-_IDS_PER_CODE = 2
 _GATHERED = 4_000_000  # ids held at once while lists are merged
 
 
@@ -34,30 +33,74 @@ class Segment:
     codes: Packed
     ids: NDArray[Any]  # uint32, or int64 where an id is too large for that
     ends: NDArray[np.int64] | None
+    details: StoredDetails | None = None  # of all rows, of some, or of none
+    tombstones: Ids = field(default_factory=lambda: np.empty(0, np.int64))  # removed ids, ascending
+    approximate: Approximate | None = None
 
     def __len__(self) -> int:
-        return len(self.ids)
+        """Number of live rows."""
+        return len(self.ids) - len(self.tombstones)
 
     @property
     def nbytes(self) -> int:
-        return self.codes.nbytes + self.ids.nbytes + (0 if self.ends is None else self.ends.nbytes)
+        """Bytes of everything but names and labels."""
+        found = self.codes.nbytes + self.ids.nbytes + self.tombstones.nbytes
+        found += 0 if self.ends is None else self.ends.nbytes
+        return found + (0 if self.approximate is None else self.approximate.stored.nbytes)
 
-    def nearest(self, queries: Packed, k: int, scan: Scan = nearest_rows) -> Found:
-        """(distances, ids) of the k nearest, (n_queries, min(k, n)) each; `scan` finds the nearest of our codes."""
-        k = min(k, len(self))
-        if self.ends is None:
-            distances, rows = scan(queries, self.codes, k)
-            return distances.astype(np.int64), self.ids[rows].astype(np.int64)
-        lists = Ragged(self.ids, self.ends)
-        found = np.empty((2, len(queries), k), np.int64)
+    def nearest(self, queries: Packed, k: int, exact: bool = True) -> Hits:
+        """(distances, ids) of the k nearest live rows, (n_queries, min(k, n)) each."""
+        scan = nearest_rows if exact or self.approximate is None else self.approximate.nearest_rows
+        find = self._nearest_in_rows if self.ends is None else self._nearest_in_lists
+        n, k = len(self.ids), min(k, len(self.ids) - len(self.tombstones))
+        if not len(self.tombstones):
+            return find(queries, k, scan)
+        asked = min(n, k + k // 4 + 16)
+        while True:  # the answer without removed rows is what is left of a longer answer
+            distances, ids = find(queries, asked, scan)
+            live = find_sorted(self.tombstones, ids) < 0
+            if asked == n or (live.sum(axis=1) >= k).all():
+                break
+            asked = min(n, 4 * asked)
+        order = np.argsort(~live, axis=1, kind="stable")[:, :k]
+        return Hits(np.take_along_axis(distances, order, axis=1), np.take_along_axis(ids, order, axis=1))
+
+    def _nearest_in_rows(self, queries: Packed, k: int, scan: Scan) -> Hits:
+        distances, rows = scan(queries, self.codes, k)
+        return Hits(distances.astype(np.int64), self.ids[rows].astype(np.int64))
+
+    def _nearest_in_lists(self, queries: Packed, k: int, scan: Scan) -> Hits:
+        """The k nearest ids from the lists of the nearest codes.
+
+        The k nearest codes by (distance, first id) hold the answer: an id among the k lowest of its distance lies in a
+        list whose first id is at most it, and at most k - 1 lists of that distance can begin before that.
+        """
         step = max(1, _GATHERED // (k * k))
-        for start in range(0, len(queries), step):
-            block = slice(start, start + step)
-            found[:, block] = _nearest_in_lists(queries[block], self.codes, lists, k, scan)
-        return found[0], found[1]
+        if len(queries) > step:
+            starts = range(0, len(queries), step)
+            blocks = [self._nearest_in_lists(queries[start : start + step], k, scan) for start in starts]
+            return Hits(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
+        assert self.ends is not None
+        distances, rows = scan(queries, self.codes, min(k, len(self.codes)))
+        starts_of = np.where(rows > 0, self.ends[rows - 1], 0)
+        lengths = np.minimum(self.ends[rows] - starts_of, k)
+        # The distance at which k ids are reached; lists at it count as a whole, for the lowest ids may lie in any.
+        last = np.minimum((np.cumsum(lengths, axis=1) < k).sum(axis=1), rows.shape[1] - 1)
+        lengths[distances > distances[np.arange(len(last)), last, None]] = 0
+        n_distances = 8 * self.codes.shape[1] + 1
+        groups = distances.astype(np.int64) + n_distances * np.arange(len(queries))[:, None]  # ascending, row by row
+        groups = np.repeat(groups.ravel(), lengths.ravel())
+        ids = self.ids[spread(starts_of.ravel(), lengths.ravel())].astype(np.int64)
+        span = int(ids.max()) + 1
+        # One number for both sorts several times faster than two.
+        fits = (int(groups[-1]) + 1) * span < 2**63
+        order = np.argsort(groups * span + ids) if fits else np.lexsort((ids, groups))
+        per_query = lengths.sum(axis=1)
+        best = order[(np.cumsum(per_query) - per_query)[:, None] + np.arange(k)]
+        return Hits(groups[best] % n_distances, ids[best])
 
-    def within(self, queries: Packed, radius: int) -> list[Found]:
-        """For each query (distances, ids) of everything within `radius`, by (distance, id)."""
+    def within(self, queries: Packed, radius: int) -> list[Hits]:
+        """For each query (distances, ids) of all live rows within `radius`, by (distance, id)."""
         found = []
         for query in queries:
             _, distances, rows = rows_within(query[None], self.codes, radius)
@@ -67,106 +110,92 @@ class Segment:
                 lists = Ragged(self.ids, self.ends).take(rows)
                 ids = lists.values.astype(np.int64)
                 distances = np.repeat(distances, np.diff(lists.ends, prepend=0))
+            if len(self.tombstones):
+                live = find_sorted(self.tombstones, ids) < 0
+                distances, ids = distances[live], ids[live]
             found.append(sorted_hits(distances.astype(np.int64), ids))
         return found
 
     def rows(self) -> tuple[Packed, Ids]:
-        """Every (code, id), ids ascending."""
-        if self.ends is None:
-            return self.codes, self.ids.astype(np.int64)
-        order = np.argsort(self.ids, kind="stable")
-        places = np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
-        return self.codes[places[order]], self.ids[order].astype(np.int64)
+        """Every live (code, id), ids ascending."""
+        codes, ids = self.codes, self.ids.astype(np.int64)
+        if self.ends is not None:
+            order = np.argsort(ids, kind="stable")
+            places = np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
+            codes, ids = codes[places[order]], ids[order]
+        live = find_sorted(self.tombstones, ids) < 0
+        return (codes[live], ids[live]) if len(self.tombstones) else (codes, ids)
+
+    def live_ids(self) -> Ids:
+        ids = self.ids.astype(np.int64)
+        return ids[find_sorted(self.tombstones, ids) < 0] if len(self.tombstones) else ids
+
+    def live_details(self) -> StoredDetails | None:
+        if self.details is None or not len(self.tombstones):
+            return self.details
+        return self.details.take(np.flatnonzero(find_sorted(self.tombstones, self.details.ids.astype(np.int64)) < 0))
+
+    def holds(self, ids: Ids) -> NDArray[np.bool_]:
+        """Which of `ids` are live rows of this segment."""
+        if self.details is not None and len(self.details.ids) == len(self.ids):
+            here = find_sorted(self.details.ids, ids) >= 0  # names lie in the order of ids, where a look-up is quick
+        elif self.ends is not None:
+            here = np.isin(ids, self.ids)
+        else:
+            here = find_sorted(self.ids, ids) >= 0
+        return here & (find_sorted(self.tombstones, ids) < 0)
+
+    def describe(self, ids: Ids) -> list[Detail | None]:
+        """Name and labels of each id; None where it is not a live row of this segment."""
+        found: list[Detail | None] = [None] * len(ids)
+        if self.details is None or len(self.details.ids) < len(self.ids):  # a row without a name is named by its id
+            found = [
+                Detail(str(number), ()) if here else None for number, here in zip(ids, self.holds(ids), strict=True)
+            ]
+        if self.details is not None:
+            rows = find_sorted(self.details.ids, ids)
+            named = np.flatnonzero((rows >= 0) & (find_sorted(self.tombstones, ids) < 0))
+            for place, detail in zip(named.tolist(), self.details.describe(rows[named]), strict=True):
+                found[place] = detail
+        return found
 
     def codes_of(self, ids: Ids) -> tuple[Packed, NDArray[np.bool_]]:
-        """(codes (n, width), whether each id is here (n,)); zeros where it is not."""
+        """(codes (n, width), whether each id is a live row here (n,)); zeros where it is not."""
         order = self._by_id
         places = find_sorted(self.ids, ids) if order is None else _find_by(order, self.ids, ids)
         rows = places if self.ends is None else np.searchsorted(self.ends, places, side="right")
-        here = places >= 0
+        here = (places >= 0) & (find_sorted(self.tombstones, ids) < 0)
         found = np.zeros((len(ids), self.codes.shape[1]), np.uint8)
         found[here] = self.codes[rows[here]]
         return found, here
 
     @cached_property
     def _by_id(self) -> NDArray[Any] | None:
-        """The places of `ids` in ascending order, made when first asked for; None for rows, which have that order."""
-        return None if self.ends is None else compact(np.argsort(self.ids, kind="stable"))
+        """The order in which `ids` ascend, made when first asked for; None for rows, which ascend already."""
+        return None if self.ends is None else narrow_ids(np.argsort(self.ids, kind="stable"))
 
-    def holds(self, ids: Ids) -> NDArray[np.bool_]:
-        """Which of `ids` are here."""
-        if self.ends is not None:
-            return np.isin(ids, self.ids)
-        return np.asarray(find_sorted(self.ids, ids) >= 0)
+    def labelled(self, ids: Ids, label: str) -> NDArray[np.bool_]:
+        if self.details is None or label not in self.details.classes:
+            return np.zeros(len(ids), np.bool_)
+        rows = find_sorted(self.details.ids, ids)
+        here = (rows >= 0) & (find_sorted(self.tombstones, ids) < 0)
+        here[here] = self.details.labelled(rows[here], label)
+        return here
+
+    def without(self, ids: Ids) -> "Segment":
+        """This segment with tombstones for those of `ids` that it holds; the very same where it holds none."""
+        gone = ids[self.holds(ids)]
+        return replace(self, tombstones=np.union1d(self.tombstones, gone)) if len(gone) else self
+
+    def with_approximate(self, method: str | None) -> "Segment":
+        """This segment with its approximate search, where one is wanted and worth it."""
+        if method is None or self.approximate is not None or len(self.codes) < SMALLEST:
+            return self
+        return replace(self, approximate=build_approximate(self.codes, method))
 
 
 def _find_by(order: NDArray[Any], values: NDArray[Any], ids: Ids) -> NDArray[np.int64]:
-    """The place of each of `ids` in `values`, which ascend in the order `order`; -1 where it is not there."""
+    """The position of each of `ids` in `values`, which ascend in the order `order`; -1 where it is not there."""
     wanted = np.minimum(ids, np.iinfo(values.dtype).max).astype(values.dtype)
     found = order[np.minimum(np.searchsorted(values, wanted, sorter=order), len(order) - 1)].astype(np.int64)
     return np.where(values[found] == ids, found, -1)
-
-
-def make_segment(codes: Packed, ids: Ids) -> Segment:
-    """Chooses the layout by the number of distinct codes; `codes` (n, width) of a fast width, ids unique."""
-    if (np.diff(ids) < 0).any():
-        order = np.argsort(ids, kind="stable")
-        codes, ids = codes[order], ids[order]
-    small = compact(ids)
-    order, is_first = _sort_codes(codes)
-    if len(ids) < _IDS_PER_CODE * int(is_first.sum()):
-        return Segment(np.ascontiguousarray(codes), small, None)
-    # Ids ascend within a code already, for the sort is stable; now the codes go by their first ids.
-    starts = np.flatnonzero(is_first)
-    lengths = np.diff(starts, append=len(order))
-    by_first_id = np.argsort(order[starts])
-    starts, lengths = starts[by_first_id], lengths[by_first_id]
-    listed = order[spread(starts, lengths)]
-    return Segment(np.ascontiguousarray(codes[order[starts]]), small[listed], np.cumsum(lengths))
-
-
-def _sort_codes(codes: Packed) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """A stable order that brings equal codes together, and where a new code begins in it."""
-    words = codes.view(np.uint64 if codes.shape[1] % 8 == 0 else np.uint32)
-    columns = [words[:, column] for column in range(words.shape[1])]
-    order = np.lexsort(columns) if len(columns) > 1 else np.argsort(columns[0], kind="stable")
-    is_first = np.zeros(len(codes), np.bool_)
-    is_first[:1] = True
-    for column in columns:
-        ordered = column[order]
-        is_first[1:] |= ordered[1:] != ordered[:-1]
-    return order, is_first
-
-
-def _nearest_in_lists(queries: Packed, codes: Packed, lists: Ragged, k: int, scan: Scan) -> Found:
-    """The k nearest ids from the lists of the nearest codes.
-
-    The k nearest codes by (distance, first id) hold the answer: an id among the k lowest of its distance lies in a list
-    whose first id is at most it, and at most k - 1 lists of that distance can begin before that.
-    """
-    distances, rows = scan(queries, codes, min(k, len(codes)))
-    starts = lists.starts(rows)
-    lengths = np.minimum(lists.ends[rows] - starts, k)
-    taken = np.cumsum(lengths, axis=1)
-    # The distance at which k ids are reached; lists at it count as a whole, for the lowest ids may lie in any.
-    last = np.minimum((taken < k).sum(axis=1), rows.shape[1] - 1)
-    reached = np.take_along_axis(distances, last[:, None], axis=1)
-    wanted = distances <= reached
-    lengths = lengths[wanted]
-    ids = lists.values[spread(starts[wanted], lengths)].astype(np.int64)
-    groups = np.repeat(distances[wanted].astype(np.int64), lengths)
-    per_query = np.zeros(len(queries) + 1, np.int64)
-    np.add.at(per_query[1:], np.nonzero(wanted)[0], lengths)
-    bounds = np.cumsum(per_query)
-    n_distances = 8 * codes.shape[1] + 1
-    groups += np.repeat(np.arange(len(queries)), per_query[1:]) * n_distances
-    best = _order(groups, ids)[bounds[:-1, None] + np.arange(k)]
-    return groups[best] % n_distances, ids[best]
-
-
-def _order(groups: NDArray[np.int64], ids: Ids) -> NDArray[np.int64]:
-    """The order by (group, id); groups ascend already."""
-    span = int(ids.max()) + 1
-    if (int(groups[-1]) + 1) * span < 2**63:  # one number for both sorts several times faster
-        return np.argsort(groups * span + ids)
-    return np.lexsort((ids, groups))

@@ -1,4 +1,4 @@
-"""From an address to a Milvus client: a cluster's, or that of an embedded server which ends with its last user."""
+"""From a URL to a Milvus client: a cluster's, or that of an embedded server which ends with its last user."""
 
 import fcntl
 import logging
@@ -6,24 +6,24 @@ import re
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from drlh.core.errors import UserError
-from drlh.index.opening import shown
+from drlh.index.urls import redacted
 
 try:
     from pymilvus import DataType, MilvusClient, MilvusException
 except ImportError as error:
     raise UserError("Milvus needs pymilvus: pip install 'drlh[milvus]'") from error
 
-__all__ = ["TIMEOUT", "Address", "Client", "DataType", "connect", "disconnect", "parse_address", "told"]
+__all__ = ["TIMEOUT", "Address", "Client", "DataType", "connect", "disconnect", "errors_as_user_error", "parse_address"]
 
 Client = Any  # pymilvus has no types
-Result = TypeVar("Result")
 
 TIMEOUT = 60.0  # seconds for one request; within them pymilvus tries again by itself
 _WAITS = (0.2, 0.8)  # seconds before the second and third attempt to connect
@@ -35,7 +35,7 @@ _locks: dict[Path, IO[bytes]] = {}
 
 @dataclass(frozen=True)
 class Address:
-    shown: str
+    redacted: str  # without the password
     collection: str
     uri: str = ""
     token: str = field(default="", repr=False)
@@ -43,11 +43,12 @@ class Address:
     file: Path | None = None
 
 
-def parse_address(address: str) -> Address:
+def parse_address(url: str | Path) -> Address:
     """`milvus://user:password@host:19530/collection?database=…&tls=1`, or a file `photos.db`."""
-    if not address.startswith("milvus://"):
-        return Address(address, "drlh_codes", file=_check_file(Path(address).absolute()))
-    parts = urlsplit(address)
+    url = str(url)
+    if not url.startswith("milvus://"):
+        return Address(url, "drlh_codes", file=_check_file(Path(url).absolute()))
+    parts = urlsplit(url)
     options = dict(parse_qsl(parts.query))
     collection = parts.path.strip("/") or "drlh_codes"
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,200}", collection):
@@ -55,10 +56,10 @@ def parse_address(address: str) -> Address:
     try:
         port = parts.port or 19530
     except ValueError as error:
-        raise UserError(f"{shown(address)} has no whole number for a port") from error
+        raise UserError(f"{redacted(url)} has no whole number for a port") from error
     uri = f"{'https' if options.get('tls') else 'http'}://{parts.hostname or 'localhost'}:{port}"
     token = f"{unquote(parts.username)}:{unquote(parts.password or '')}" if parts.username else ""
-    return Address(shown(address), collection, uri, token, options.get("database", ""))
+    return Address(redacted(url), collection, uri, token, options.get("database", ""))
 
 
 def _check_file(path: Path) -> Path:
@@ -68,14 +69,14 @@ def _check_file(path: Path) -> Path:
 
 
 def connect(address: Address) -> Client:
-    # pymilvus logs every error with a traceback; they are told in one sentence here.
+    # pymilvus logs every error with a traceback; here they become one sentence.
     logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)
     if address.file is not None:
         return _open_file(address.file)
     try:
         return _patiently(lambda: MilvusClient(address.uri, token=address.token, db_name=address.database, timeout=5))
     except MilvusException as error:
-        raise UserError(f"no answer from Milvus at {address.shown}: {error.message}") from error
+        raise UserError(f"no answer from Milvus at {address.redacted}: {error.message}") from error
 
 
 def _open_file(path: Path) -> Client:
@@ -139,10 +140,11 @@ def _end_server(path: Path) -> None:
     server_manager_instance.release_server(str(path))
 
 
-def told(work: Callable[[], Result], address: Address) -> Result:
-    """`work`; what Milvus complains of becomes one sentence."""
+@contextmanager
+def errors_as_user_error(address: Address) -> Iterator[None]:
+    """Errors of Milvus become one sentence."""
     try:
-        return work()
+        yield
     except MilvusException as error:
         why = " ".join(str(error.message).split())
-        raise UserError(f"Milvus at {address.shown} did not do what was asked: {why}") from error
+        raise UserError(f"Milvus at {address.redacted} refused: {why}") from error

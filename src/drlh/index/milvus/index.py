@@ -1,11 +1,12 @@
 """Milvus, embedded or a cluster: one collection with a BINARY_VECTOR, exact by BIN_FLAT, or BIN_IVF_FLAT on request.
 
 Milvus returns the right distances but any of the ids that tie at the last one, and at most 16,384 hits. Ties are
-settled by asking for everything at that distance, in ranges of ids that are halved until an answer is complete.
+broken by asking for everything at that distance, in ranges of ids that are halved until an answer is complete.
 """
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +14,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from drlh.core.codes import Packed, bytes_per_code
 from drlh.core.errors import UserError
-from drlh.index.base import Found, Index, check_details, check_k, check_packed, check_radius, no_hits, sorted_hits
+from drlh.index.base import (
+    Hits,
+    Ids,
+    Index,
+    check_details,
+    check_ids,
+    check_k,
+    check_packed,
+    check_radius,
+    no_hits,
+    sorted_hits,
+)
 from drlh.index.details import Detail, Details
-from drlh.index.ids import Ids, check_ids
 from drlh.index.milvus.connection import (
     TIMEOUT,
     Address,
@@ -23,8 +34,8 @@ from drlh.index.milvus.connection import (
     DataType,
     connect,
     disconnect,
+    errors_as_user_error,
     parse_address,
-    told,
 )
 
 FORMAT, VERSION = "drlh-index", 1
@@ -33,7 +44,7 @@ _LONGEST_NAME = 65_535  # bytes, Milvus's limit
 _LAST_ID = 2**63 - 1
 _TIES = 1024  # asked for at once, though there may be millions
 
-Hits = list[tuple[int, int]]  # (distance, id)
+Pairs = list[tuple[int, int]]  # (distance, id)
 
 
 class MilvusIndex(Index):
@@ -49,8 +60,8 @@ class MilvusIndex(Index):
         self.approximate = content["approximate"]
 
     @classmethod
-    def exists(cls, address: str) -> bool:
-        place = parse_address(address)
+    def exists(cls, url: str | Path) -> bool:
+        place = parse_address(url)
         if place.file is not None and not place.file.exists():
             return False  # a client would make it
         client = connect(place)
@@ -61,31 +72,34 @@ class MilvusIndex(Index):
 
     @classmethod
     def create(
-        cls, address: str, n_bits: int, *, notes: dict[str, Any] | None = None, approximate: str | None = None
+        cls, url: str | Path, n_bits: int, *, notes: dict[str, Any] | None = None, approximate: str | None = None
     ) -> Self:
-        place = parse_address(address)
+        place = parse_address(url)
         if approximate not in (None, "ivf") or (approximate and place.file is not None):
-            raise UserError(f"Milvus searches exactly or, on a server, by ivf: got {approximate!r} for {place.shown}")
+            raise UserError(
+                f"Milvus searches exactly or, on a server, by ivf: got {approximate!r} for {place.redacted}"
+            )
         content = {"n_bits": n_bits, "notes": notes or {}, "approximate": approximate}
         client = connect(place)
         try:
-            _content(client, place)  # refuses a collection that is not ours
-            told(lambda: _create_collection(client, place, content), place)
+            _content(client, place)  # refuses a foreign collection
+            with errors_as_user_error(place):
+                _create_collection(client, place, content)
         except BaseException:
             disconnect(client, place)
             raise
         return cls(place, client, content)
 
     @classmethod
-    def open(cls, address: str) -> Self:
-        place = parse_address(address)
+    def open(cls, url: str | Path) -> Self:
+        place = parse_address(url)
         if place.file is not None and not place.file.exists():
-            raise UserError(f"{place.shown} does not exist: wanted an index made by `drlh index`")
+            raise UserError(f"{place.redacted} does not exist: wanted an index made by `drlh index`")
         client = connect(place)
         try:
             content = _content(client, place)
             if content is None:
-                raise UserError(f"{place.shown} holds no collection {place.collection}: make one with `drlh index`")
+                raise UserError(f"{place.redacted} holds no collection {place.collection}: make one with `drlh index`")
         except BaseException:
             disconnect(client, place)
             raise
@@ -109,7 +123,7 @@ class MilvusIndex(Index):
             self._ask("delete", ids=there[start : start + self.block])
         return len(there)
 
-    def search(self, packed: Packed, k: int, *, exact: bool = False) -> Found:
+    def search(self, packed: Packed, k: int, *, exact: bool = False) -> Hits:
         packed, k = check_packed(packed, self.n_bits), check_k(k)
         asked = min(k, len(self))
         if asked > self.most:
@@ -120,12 +134,12 @@ class MilvusIndex(Index):
         params = {"nprobe": _LISTS if exactly else _PROBED} if self.approximate else {}
         answers = [self._hits(code, asked, params) for code in packed]
         if exactly:
-            answers = [self._settle_ties(code, hits, asked) for code, hits in zip(packed, answers, strict=True)]
+            answers = [self._break_ties(code, hits, asked) for code, hits in zip(packed, answers, strict=True)]
         width = min(len(hits) for hits in answers)
         found = np.array([sorted(hits)[:width] for hits in answers], np.int64).reshape(len(packed), width, 2)
-        return found[:, :, 0], found[:, :, 1]
+        return Hits(found[:, :, 0], found[:, :, 1])
 
-    def search_radius(self, packed: Packed, radius: int) -> list[Found]:
+    def search_radius(self, packed: Packed, radius: int) -> list[Hits]:
         packed, radius = check_packed(packed, self.n_bits), check_radius(radius)
         found = []
         for code in packed:
@@ -176,7 +190,7 @@ class MilvusIndex(Index):
             disconnect(self._client, self._address)
             self._client = None
 
-    def _settle_ties(self, code: Any, hits: Hits, k: int) -> Hits:
+    def _break_ties(self, code: Any, hits: Pairs, k: int) -> Pairs:
         """All that is nearer than the last distance, and of that distance the lowest ids."""
         last = max(hits)[0]
         kept = [hit for hit in hits if hit[0] < last]
@@ -188,7 +202,7 @@ class MilvusIndex(Index):
 
     def _windows(
         self, code: Any, low: int, high: int, limit: int, first: int = 0, last: int = _LAST_ID
-    ) -> Iterator[Hits]:
+    ) -> Iterator[Pairs]:
         """Everything at a distance of `low` to `high` with an id of `first` to `last`, window after window of ids.
 
         A window that fills an answer of `limit` hits may hold more, so it is halved.
@@ -204,7 +218,7 @@ class MilvusIndex(Index):
         yield from self._windows(code, low, high, limit, first, middle - 1)
         yield from self._windows(code, low, high, limit, middle, last)
 
-    def _hits(self, code: Any, limit: int, params: dict[str, int], where: str = "") -> Hits:
+    def _hits(self, code: Any, limit: int, params: dict[str, int], where: str = "") -> Pairs:
         (answer,) = self._ask(
             "search",
             data=[code.tobytes()],
@@ -222,7 +236,8 @@ class MilvusIndex(Index):
 
     def _ask(self, verb: str, **arguments: Any) -> Any:
         request = getattr(self._client, verb)
-        return told(lambda: request(self._address.collection, timeout=TIMEOUT, **arguments), self._address)
+        with errors_as_user_error(self._address):
+            return request(self._address.collection, timeout=TIMEOUT, **arguments)
 
 
 def _row(number: int, code: Any, details: Details | None, row: int) -> dict[str, Any]:
@@ -248,14 +263,15 @@ def _create_collection(client: Client, place: Address, content: dict[str, Any]) 
 
 
 def _content(client: Client, place: Address) -> dict[str, Any] | None:
-    """What the collection's description says, None where there is no collection; somebody else's is refused."""
-    if not told(lambda: client.has_collection(place.collection), place):
-        return None
-    description = told(lambda: client.describe_collection(place.collection), place)["description"]
+    """What the collection's description says, None where there is no collection; a foreign one is refused."""
+    with errors_as_user_error(place):
+        if not client.has_collection(place.collection):
+            return None
+        description = client.describe_collection(place.collection)["description"]
     try:
         content = json.loads(description)
     except ValueError:
         content = {}
     if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version", 0) > VERSION:
-        raise UserError(f"the collection {place.collection} of {place.shown} is not an index this drlh can read")
+        raise UserError(f"the collection {place.collection} of {place.redacted} is not an index this drlh can read")
     return content

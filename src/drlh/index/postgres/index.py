@@ -7,6 +7,7 @@ Every change is one transaction that can be repeated without harm, so a connecti
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -14,10 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from drlh.core.codes import Packed, pack, unpack
 from drlh.core.errors import UserError
-from drlh.index.base import Found, Index, check_details, check_k, check_packed, check_radius, no_hits
+from drlh.index.base import Hits, Ids, Index, check_details, check_ids, check_k, check_packed, check_radius, no_hits
 from drlh.index.details import Detail, Details
-from drlh.index.ids import Ids, check_ids
-from drlh.index.postgres.connection import Address, Connection, connect, opened, parse_address, retried, sql
+from drlh.index.postgres.connection import (
+    Address,
+    Connection,
+    connect,
+    open_connection,
+    parse_address,
+    sql,
+    with_retries,
+)
 from drlh.index.postgres.tables import codes_table, create_tables, read_content
 
 _QUERIES = 64  # answered in one statement
@@ -55,31 +63,31 @@ class PostgresIndex(Index):
         self._added = False
 
     @classmethod
-    def exists(cls, address: str) -> bool:
-        place = parse_address(address)
+    def exists(cls, url: str | Path) -> bool:
+        place = parse_address(url)
         with connect(place) as connection:
             return read_content(connection, place) is not None
 
     @classmethod
     def create(
-        cls, address: str, n_bits: int, *, notes: dict[str, Any] | None = None, approximate: str | None = None
+        cls, url: str | Path, n_bits: int, *, notes: dict[str, Any] | None = None, approximate: str | None = None
     ) -> Self:
         if approximate not in (None, "hnsw"):
             raise UserError(f"PostgreSQL searches exactly or by hnsw: got {approximate!r}")
-        place = parse_address(address)
+        place = parse_address(url)
         content = {"n_bits": n_bits, "notes": notes or {}, "approximate": approximate}
-        with opened(place) as connection, connection.transaction():
-            read_content(connection, place)  # refuses a table that is not ours
+        with open_connection(place) as connection, connection.transaction():
+            read_content(connection, place)  # refuses a foreign table
             create_tables(connection, place, content)
         return cls(place, connection, content)
 
     @classmethod
-    def open(cls, address: str) -> Self:
-        place = parse_address(address)
-        with opened(place) as connection:
+    def open(cls, url: str | Path) -> Self:
+        place = parse_address(url)
+        with open_connection(place) as connection:
             content = read_content(connection, place)
             if content is None:
-                raise UserError(f"{place.shown} holds no index in table {place.table}: make one with `drlh index`")
+                raise UserError(f"{place.redacted} holds no index in table {place.table}: make one with `drlh index`")
         return cls(place, connection, content)
 
     def __len__(self) -> int:
@@ -117,7 +125,7 @@ class PostgresIndex(Index):
         delete = self._sql("DELETE FROM {t} WHERE id = ANY(%s)")
         return int(self._ask(lambda cursor: cursor.execute(delete, [numbers]).rowcount))
 
-    def search(self, packed: Packed, k: int, *, exact: bool = False) -> Found:
+    def search(self, packed: Packed, k: int, *, exact: bool = False) -> Hits:
         packed, k = check_packed(packed, self.n_bits), check_k(k)
         nearly = self.approximate is not None and not exact
         if nearly:
@@ -129,14 +137,14 @@ class PostgresIndex(Index):
         if not width:
             return no_hits(len(packed))
         found = np.array([row[:width] for row in rows], np.int64)
-        return found[:, :, 0], found[:, :, 1]
+        return Hits(found[:, :, 0], found[:, :, 1])
 
-    def search_radius(self, packed: Packed, radius: int) -> list[Found]:
+    def search_radius(self, packed: Packed, radius: int) -> list[Hits]:
         packed, radius = check_packed(packed, self.n_bits), check_radius(radius)
         one = _WITHIN if self._codes_repeat() else _WITHIN_ROWS
         answers = [row for block in _blocks(packed) for row in self._answers(block, one, radius)]
         found = [np.array(rows, np.int64).reshape(-1, 2) for rows in answers]
-        return [(rows[:, 0], rows[:, 1]) for rows in found]
+        return [Hits(rows[:, 0], rows[:, 1]) for rows in found]
 
     def _codes_repeat(self) -> bool:
         """By the server's own estimates, which are there once it has analysed the tables; both ways are exact."""
@@ -195,7 +203,7 @@ class PostgresIndex(Index):
         return -1 if highest is None else int(highest)
 
     def close(self) -> None:
-        """Lets the server count its rows anew where some were added, and disconnects."""
+        """Lets the server update its row estimates where rows were added, and disconnects."""
         if self._added and not self._connection.closed:
             self._ask(lambda cursor: cursor.execute(self._sql("ANALYZE {t}, {codes}")))
         self._connection.close()
@@ -213,7 +221,7 @@ class PostgresIndex(Index):
             with self._connection.transaction(), self._connection.cursor() as cursor:
                 return work(cursor)
 
-        return retried(attempt, self._address)
+        return with_retries(attempt, self._address)
 
 
 def _texts(packed: Packed, n_bits: int) -> list[str]:

@@ -1,6 +1,6 @@
 """The tables of an index in PostgreSQL: rows, and the distinct codes among them.
 
-What the index is (length, notes, method) stands in the comment of the table of rows, as safe as they are.
+What the index is (length, notes, method) stands in the comment of the table of rows, as durable as the rows.
 """
 
 import json
@@ -34,13 +34,13 @@ def codes_table(place: Address) -> str:
 
 
 def read_content(connection: Connection, place: Address) -> dict[str, Any] | None:
-    """What the table's comment says, None where there is no table; a table of somebody else is refused."""
+    """What the table's comment says, None where there is no table; a foreign table is refused."""
     content = _comment(connection, place.table)
     if content is None and _comment(connection, codes_table(place)) is None:
         return None
     if content is None or content.get("format") != FORMAT or content.get("version", 0) > VERSION:
         raise UserError(
-            f"the table {place.table} of {place.shown} is not an index this drlh can read: name another with ?table="
+            f"the table {place.table} of {place.redacted} is not an index this drlh can read: name another with ?table="
         )
     return content
 
