@@ -14,7 +14,6 @@ from drlh.core.errors import UserError
 from drlh.core.files import file_digest, is_writer
 from drlh.core.progress import Progress, quiet
 from drlh.data import DataSet, FileImages, subset
-from drlh.data.base import Labels
 from drlh.encoding.coder import extractor_of
 from drlh.encoding.codes_file import CodeSet, load_codes
 from drlh.encoding.codes_parquet import ParquetCodes, is_parquet
@@ -88,8 +87,8 @@ def pretrain_backbone(
     progress: Progress = quiet,
 ) -> dict[str, Any]:
     """Teaches a backbone to classify rows of pixels and writes its weights; test rows or queries only measure it."""
-    from drlh.cnn.backbones import save_cnn
     from drlh.hashers.deep.pretrain import accuracy, pretrain
+    from drlh.networks.backbone import save_cnn
 
     if split:
         rows = _split_rows(dataset, split)
@@ -225,12 +224,6 @@ def hits_of(engine: Index, found: Found) -> list[dict[str, Any]]:
         name, labels = (str(number), ()) if detail is None else detail
         hits.append({"rank": rank, "id": int(number), "name": name, "labels": list(labels), "distance": int(distance)})
     return hits
-
-
-def label_names(label: Labels | np.integer[Any], classes: Sequence[str]) -> list[str]:
-    """The class names of one row's label, an id or a multi-hot vector."""
-    ids = np.flatnonzero(label).tolist() if np.ndim(label) else [int(label)]
-    return [classes[number] for number in ids]
 
 
 def _features(dataset: DataSet) -> NDArray[np.float32]:

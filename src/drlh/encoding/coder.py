@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from drlh.core.codes import Packed, pack
 from drlh.core.errors import UserError
 from drlh.data.base import DataSet, Images
-from drlh.features import Block, extract_blocks, extractor_from
+from drlh.features.making import extractor_from
+from drlh.features.pipeline import FeatureBlock, extract_blocks
 from drlh.hashers.methods import load_hasher
 
 CHUNK = 512  # pictures; blocks of pictures are multiples of it, so that a row has the same neighbours in every run
@@ -69,7 +70,7 @@ class Coder:
             yield Coded(np.ones(size, np.bool_), pack(self.hasher.transform(source[start : start + size])))
             start += size
 
-    def _coded(self, chunks: Iterator[Block], size: int) -> Coded:
+    def _coded(self, chunks: Iterator[FeatureBlock], size: int) -> Coded:
         good = np.zeros(size, np.bool_)
         packed: list[Packed] = [pack(np.empty((0, self.hasher.n_bits), np.uint8))]
         left_out: list[str] = []
