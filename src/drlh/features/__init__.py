@@ -9,6 +9,18 @@ if TYPE_CHECKING:
     from drlh.features.making import extractor_from, make_extractor
     from drlh.features.pipeline import FeatureBlock, extract_blocks
 
+_MODULES = {
+    "Extraction": "extraction",
+    "Extractor": "extractor",
+    "FeatureBlock": "pipeline",
+    "extract": "extraction",
+    "extract_blocks": "pipeline",
+    "extract_to_npz": "extraction",
+    "extractor_from": "making",
+    "load_features": "extraction",
+    "make_extractor": "making",
+    "with_features": "extraction",
+}
 __all__ = [
     "Extraction",
     "Extractor",
@@ -22,12 +34,9 @@ __all__ = [
     "with_features",
 ]
 
-_MODULES = {"Extractor": "extractor", "FeatureBlock": "pipeline", "extract_blocks": "pipeline",
-            "extractor_from": "making", "make_extractor": "making"}  # fmt: skip
-
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name not in __all__:
+        if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'extraction')}"), name)
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -149,7 +149,7 @@ class _Pipeline:
             if self.keep:
                 store_chunk(chunk.path, chunk.stored)
         if chunk.bad and not self.skip_bad:
-            raise UserError(chunk.bad[min(chunk.bad)])
+            raise UserError(f"{chunk.bad[min(chunk.bad)]}; repair it, or leave such rows out with skip_bad")
         rows = chunk.start + np.flatnonzero(chunk.stored.good)
         left_out = tuple(chunk.bad[row] for row in sorted(chunk.bad))
         return FeatureBlock(chunk.span, rows, chunk.stored.features, left_out, chunk.path)

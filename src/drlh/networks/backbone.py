@@ -101,7 +101,7 @@ def save_cnn(path: str | Path, body: Body, notes: Mapping[str, Any]) -> None:
 
 def load_weights(body: Body, path: str | Path) -> None:
     """Gives a body the weights in `path`: a file of `save_cnn`, or its publisher's."""
-    wanted = f"a file written by pretraining {body.name}"
+    wanted = f"a file that `drlh pretrain` wrote for {body.name}"
     published = _PUBLISHED.get(body.name)
     file = existing_weights(body.name, path, f"{published}, or {wanted}" if published else wanted)
     state = _matconvnet_state(body, file) if file.suffix == ".mat" else read_state_dict(file)

@@ -8,9 +8,9 @@ from drlh.networks.weights import read_state_dict
 
 LITE = ("lite0", "lite1", "lite2")  # their weights are installed as packages
 FILES = {
-    "cnn-small": "a file written by pretraining cnn-small",
+    "cnn-small": "a file that `drlh pretrain` wrote for cnn-small",
     "alexnet": "torchvision's alexnet-owt-*.pth, its arrays as .npz or .safetensors, or imagenet-caffe-alex.mat",
-    "cnn-f": "MatConvNet's imagenet-vgg-f.mat, or a file written by pretraining cnn-f",
+    "cnn-f": "MatConvNet's imagenet-vgg-f.mat, or a file that `drlh pretrain` wrote for cnn-f",
 }
 LAYERS = ("fc7", "fc6", "pool5")  # of alexnet and cnn-f; the others have one output
 
