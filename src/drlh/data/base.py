@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from drlh.core.errors import UserError
 from drlh.data.labels import Labels, label_names
-from drlh.data.picture import Picture, decode_picture, read_bytes
+from drlh.data.picture import Picture, decode_picture
 
 
 class Images(ABC):
@@ -82,10 +83,14 @@ class FileImages(Images):
         return self.names[row]
 
     def raw(self, row: int) -> bytes:
-        return read_bytes(self.root / self.names[row], self._what(row))
+        path = self.root / self.names[row]
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise UserError(f"{path} (row {self.numbers[row]}) cannot be read: {error.strerror}") from error
 
     def decode(self, row: int, raw: bytes) -> Picture:
-        return decode_picture(raw, self._what(row))
+        return decode_picture(raw, f"{self.root / self.names[row]} (row {self.numbers[row]})")
 
     def stamp(self, row: int) -> bytes:
         try:
@@ -93,9 +98,6 @@ class FileImages(Images):
         except OSError:  # reported when the picture is read
             return b""
         return f"{facts.st_dev} {facts.st_ino} {facts.st_size} {facts.st_mtime_ns}".encode("ascii")
-
-    def _what(self, row: int) -> str:
-        return f"{self.root / self.names[row]} (row {self.numbers[row]})"
 
 
 @dataclass(frozen=True)

