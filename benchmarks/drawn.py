@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from drlh.data.base import Images, Picture
+from drlh.data.base import Images
+from drlh.data.picture import Picture
 
 
 class DrawnImages(Images):

@@ -39,7 +39,7 @@ from drlh.bench.machine import machine
 from drlh.core.codes import Codes, round_to_codes
 from drlh.core.files import atomic_path, write_json
 from drlh.data import load
-from drlh.data.base import Labels
+from drlh.data.labels import Labels
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.codebook.codebook import make_codebook
 from drlh.hashers.drlh.hasher import DRLH

@@ -29,7 +29,7 @@ from drlh.data import load
 from drlh.data.base import ArrayImages, DataSet, Images
 from drlh.data.some_images import SomeImages
 from drlh.features import Extractor, extract, extract_to_npz, make_extractor
-from drlh.features.backbones import backbone_file
+from drlh.features.making import converted_network
 from drlh.features.network import Network
 
 
@@ -56,7 +56,7 @@ def one_loop_rate(network: Network, n: int, threads: int, batch: int = 16) -> Ra
     """Every layer of the network is spread over the cores."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    model = backbone_file(network.settings)
+    model = converted_network(network.settings)
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     ready = {"pictures": ready_batch(network, batch)}
     session.run(None, ready)

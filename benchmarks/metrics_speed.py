@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drlh.core.codes import Codes
-from drlh.data.base import Labels
+from drlh.data.labels import Labels
 from drlh.evaluate.metrics import mean_average_precision, normalized_gains
 
 

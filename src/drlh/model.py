@@ -13,7 +13,8 @@ from drlh.core.codes import Packed, pack
 from drlh.core.errors import UserError
 from drlh.core.files import file_digest
 from drlh.core.progress import Progress, quiet
-from drlh.data.base import DataSet, FileImages, Picture
+from drlh.data.base import DataSet
+from drlh.data.picture import Picture, read_picture
 from drlh.data.some_images import subset
 from drlh.features.extractor import Extractor
 from drlh.features.making import extractor_from
@@ -228,13 +229,9 @@ def _resume_options(hasher: "Hasher", method: str, resume_from: str | Path | Non
 
 
 def _opened(data: str | Path, features: str | None, hasher: "Hasher", progress: Progress) -> DataSet:
-    from drlh.data import load
-    from drlh.features import make_extractor, with_features
+    from drlh.features.extraction import load_features
 
-    dataset = load(data)
-    if dataset.features is not None and features is None:
-        return dataset
-    return with_features(dataset, make_extractor(features or "lite0"), progress=progress)
+    return load_features(str(data), features, backbone=getattr(hasher, "backbone", None), progress=progress)
 
 
 def _notes_of(dataset: DataSet, hasher: "Hasher") -> dict[str, Any]:
@@ -282,5 +279,5 @@ def _is_row(item: Any) -> bool:
 
 def _picture(item: Any) -> Picture:
     if isinstance(item, str | Path):
-        return FileImages(Path(), [str(item)]).read(0)
+        return read_picture(item)
     return item if isinstance(item, np.ndarray) else np.asarray(item.convert("RGB"))

@@ -13,7 +13,6 @@ from drlh.core.errors import UserError
 from drlh.core.files import is_writer
 from drlh.core.progress import Progress, quiet
 from drlh.data import DataSet
-from drlh.data.base import Labels
 from drlh.encoding.coder import Runner
 from drlh.encoding.codes_file import CodeSet, load_codes
 from drlh.encoding.codes_parquet import is_parquet
@@ -71,8 +70,8 @@ def pretrain_backbone(
     progress: Progress = quiet,
 ) -> dict[str, Any]:
     """Teaches a backbone to classify rows of pixels and writes its weights; test rows or queries only measure it."""
-    from drlh.cnn.backbones import save_cnn
     from drlh.hashers.deep.pretrain import accuracy, pretrain
+    from drlh.networks.backbone import save_cnn
 
     if split:
         rows = _split_rows(dataset, split)
@@ -169,12 +168,6 @@ def hits_of(engine: Index, found: Hits) -> list[dict[str, Any]]:
         name, labels = (str(number), ()) if detail is None else detail
         hits.append({"rank": rank, "id": int(number), "name": name, "labels": list(labels), "distance": int(distance)})
     return hits
-
-
-def label_names(label: Labels | np.integer[Any], classes: Sequence[str]) -> list[str]:
-    """The class names of one row's label, an id or a multi-hot vector."""
-    ids = np.flatnonzero(label).tolist() if np.ndim(label) else [int(label)]
-    return [classes[number] for number in ids]
 
 
 def _features(dataset: DataSet) -> NDArray[np.float32]:

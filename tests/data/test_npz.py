@@ -91,7 +91,7 @@ def test_ids_that_start_at_1_leave_no_empty_class(tmp_path: Path) -> None:
 def test_a_number_that_is_not_finite_is_named_or_left_out(tmp_path: Path, value: float) -> None:
     x = X.astype(np.float64)
     x[2, 1] = value
-    with pytest.raises(UserError, match=r"set\.npz: x row 2 holds (nan|inf) at feature 1; .*--skip-bad"):
+    with pytest.raises(UserError, match=r"set\.npz: x row 2 holds (nan|inf) at feature 1; .*skip_bad"):
         load_arrays(tmp_path, x=x, y=Y)
     dataset = load_arrays(tmp_path, x=x, y=Y, images=np.zeros((4, 2, 2), np.uint8), skip_bad=True)
     assert features_of(dataset) == X[[0, 1, 3]].tolist()

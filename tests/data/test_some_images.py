@@ -71,7 +71,7 @@ def test_files_apart_are_called_by_their_own_row_numbers(tmp_path: Path) -> None
     some = apart(FileImages(tmp_path, ["a.png", "b.png", "c.png"]), np.array([2, 0]))
     assert isinstance(some, FileImages)
     assert some.names == ["c.png", "a.png"]
-    with pytest.raises(UserError, match=r"c\.png \(row 2\) is not a readable picture: its format is none"):
+    with pytest.raises(UserError, match=r"c\.png \(row 2\) is not a readable picture: Pillow does not know its format"):
         some.read(0)
     with pytest.raises(UserError, match=r"a\.png \(row 0\) cannot be read"):
         some.read(1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from drlh.features import make_extractor
-from drlh.features.chunks import Stored, chunk_path, load_stored, store
+from drlh.features.pipeline import StoredChunk, chunk_path, load_chunk, store_chunk
 
 
 def test_the_path_depends_on_bytes_their_borders_form_and_settings():
@@ -21,9 +21,9 @@ def test_the_path_depends_on_bytes_their_borders_form_and_settings():
 
 
 def test_what_is_stored_is_loaded(tmp_path):
-    stored = Stored(np.arange(8, dtype=np.float32).reshape(2, 4), np.array([True, False, True]))
-    store(tmp_path / "a" / "b.npz", stored)
-    loaded = load_stored(tmp_path / "a" / "b.npz", 3, 4)
+    stored = StoredChunk(np.arange(8, dtype=np.float32).reshape(2, 4), np.array([True, False, True]))
+    store_chunk(tmp_path / "a" / "b.npz", stored)
+    loaded = load_chunk(tmp_path / "a" / "b.npz", 3, 4)
     assert loaded is not None
     np.testing.assert_array_equal(loaded.features, stored.features)
     np.testing.assert_array_equal(loaded.good, stored.good)
@@ -41,5 +41,5 @@ def test_what_is_stored_is_loaded(tmp_path):
 )
 def test_a_file_that_does_not_fit_counts_as_nothing(tmp_path, arrays):
     np.savez(tmp_path / "odd.npz", **arrays)
-    assert load_stored(tmp_path / "odd.npz", 3, 4) is None
-    assert load_stored(tmp_path / "absent.npz", 3, 4) is None
+    assert load_chunk(tmp_path / "odd.npz", 3, 4) is None
+    assert load_chunk(tmp_path / "absent.npz", 3, 4) is None

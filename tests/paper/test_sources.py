@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from drlh.bench.records import read_records
-from drlh.cnn.backbones import Body, save_cnn
 from drlh.core.errors import UserError
+from drlh.networks.backbone import Body, save_cnn
 from drlh.paper.jobs import do_job
 from drlh.paper.plan import make_plan
 from drlh.paper.sources import AtHand, Source
@@ -33,7 +33,7 @@ def test_one_cnn_is_used_as_it_came_finetuned_and_with_the_codes(
     photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DRLH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("drlh.cnn.small.RECIPE", {"n_epochs": 1, "batch": 16, "learning_rate": 0.1, "weight_decay": 0.0, "momentum": 0.8})  # fmt: skip  # noqa: E501
+    monkeypatch.setattr("drlh.networks.cnn_small.RECIPE", {"n_epochs": 1, "batch": 16, "learning_rate": 0.1, "weight_decay": 0.0, "momentum": 0.8})  # fmt: skip  # noqa: E501
     weights, records = tmp_path / "cnn.safetensors", tmp_path / "runs"
     at_hand = AtHand({"pictures": str(photos)}, weights)
     pixels = Source(str(photos), "pixels32", label="elsewhere")

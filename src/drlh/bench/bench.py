@@ -25,7 +25,8 @@ from drlh.core.codes import pack
 from drlh.core.errors import UserError
 from drlh.core.files import digest, file_digest, read_json, write_json, write_npz
 from drlh.core.progress import Progress, quiet
-from drlh.data.base import DataSet, Labels
+from drlh.data.base import DataSet
+from drlh.data.labels import Labels
 from drlh.evaluate.metrics import (
     LevelCounts,
     Ties,

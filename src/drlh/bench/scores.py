@@ -8,7 +8,7 @@ import numpy as np
 from drlh.core.codes import Codes, check_codes, unpack
 from drlh.core.errors import UserError
 from drlh.core.files import read_npz
-from drlh.data.base import Labels
+from drlh.data.labels import Labels
 from drlh.encoding.codes_file import CodeSet, load_codes
 from drlh.evaluate.legacy import legacy_mean_average_precision
 from drlh.evaluate.metrics import (

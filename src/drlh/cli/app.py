@@ -311,9 +311,9 @@ def pretrain(
 
     Example: drlh pretrain --data cifar10 --backbone cnn-small --resume checkpoints
     """
-    from drlh.cnn.backbones import check_weights, module_of
-    from drlh.features.backbones import pretrained_file
+    from drlh.features.making import pretrained_file
     from drlh.hashers.deep.pretrain import recipe_of
+    from drlh.networks.backbone import check_weights, module_of
     from drlh.stages import pretrain_backbone
 
     size, chosen = module_of(backbone).SIZE, recipe_of(backbone, _parameters(recipe))
@@ -691,21 +691,15 @@ def _open(
     bar: ProgressBar,
     backbone: str | None = None,
 ) -> "DataSet":
-    """A data set with features: its own, those the options name, or the pixels a backbone takes."""
-    from drlh.data import load
-    from drlh.features import make_extractor, with_features
+    """A data set with features, as `drlh.features.load_features` takes them; says which default it took."""
+    from drlh.features import load_features
 
-    dataset = load(data, directory=directory, skip_bad=skip_bad)
-    if features is None and dataset.features is None and backbone is not None:
-        from drlh.cnn.backbones import module_of
-
-        features = f"pixels{module_of(backbone).SIZE}"
-    if features is None and dataset.features is None:
-        features = "gray8" if data == "digits" else "lite0"
-        say(f"{data} holds images: taking --features {features}")
-    if features is not None:
-        extractor = make_extractor(features, flip=flip, weights=weights, layer=layer)
-        dataset = with_features(dataset, extractor, skip_bad=skip_bad, progress=bar)
+    dataset = load_features(
+        data, features, flip=flip, weights=weights, layer=layer, directory=directory, backbone=backbone,
+        skip_bad=skip_bad, progress=bar,
+    )  # fmt: skip
+    if features is None and backbone is None and dataset.images is not None and dataset.extractor:
+        say(f"{data} holds images: --features {dataset.extractor['name']}")
     _tell_left_out(dataset.left_out)
     return dataset
 

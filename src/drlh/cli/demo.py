@@ -10,6 +10,7 @@ from drlh.core.codes import unpack
 from drlh.core.files import write_text
 from drlh.core.progress import Progress, quiet
 from drlh.data import DataSet, load, subset
+from drlh.data.labels import label_names
 from drlh.encoding.codes_file import CodeSet
 from drlh.encoding.indexing import load_items, notes_of
 from drlh.evaluate.protocols import Split, get_protocol
@@ -17,7 +18,7 @@ from drlh.features import make_extractor, with_features
 from drlh.hashers.methods import DEFAULT_METHOD
 from drlh.index.local.index import LocalIndex
 from drlh.report.page import Hit, Search, demo_page
-from drlh.stages import encode_data, fit_model, label_names
+from drlh.stages import encode_data, fit_model
 
 N_QUERY, N_BITS, SEED = 500, 32, 0
 METHODS = ("lsh", "itq", DEFAULT_METHOD)

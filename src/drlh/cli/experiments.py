@@ -56,7 +56,7 @@ def paper(
     if workers < 1:
         raise UserError(f"--workers must be at least 1: got {workers}")
     if weights is not None:
-        from drlh.cnn.backbones import check_weights
+        from drlh.networks.backbone import check_weights
 
         check_weights(BACKBONE, weights)
     tables, at_hand = find_tables(table), AtHand(parse_files(data), weights, quick)

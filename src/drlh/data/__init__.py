@@ -1,13 +1,36 @@
-"""Data sets: named ones, image folders, tables and feature files."""
+"""Data sets: named ones, image folders, tables and feature files. Names are loaded on first use."""
 
-from drlh.data.base import ArrayImages, DataSet, FileImages, Images
-from drlh.data.catalog import SETS, list_sets
-from drlh.data.fetching import fetch
-from drlh.data.folder import list_pictures
-from drlh.data.loading import load
-from drlh.data.some_images import SomeImages, subset
-from drlh.data.summary import check_images, describe
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from drlh.data.base import ArrayImages, DataSet, FileImages, Images
+    from drlh.data.catalog import SETS, list_sets
+    from drlh.data.fetching import fetch
+    from drlh.data.folder import list_pictures
+    from drlh.data.labels import label_names
+    from drlh.data.loading import load
+    from drlh.data.picture import read_picture
+    from drlh.data.some_images import SomeImages, subset
+    from drlh.data.summary import check_images, describe
+
+_MODULES = {
+    "SETS": "catalog",
+    "ArrayImages": "base",
+    "DataSet": "base",
+    "FileImages": "base",
+    "Images": "base",
+    "SomeImages": "some_images",
+    "check_images": "summary",
+    "describe": "summary",
+    "fetch": "fetching",
+    "label_names": "labels",
+    "list_pictures": "folder",
+    "list_sets": "catalog",
+    "load": "loading",
+    "read_picture": "picture",
+    "subset": "some_images",
+}
 __all__ = [
     "SETS",
     "ArrayImages",
@@ -18,8 +41,17 @@ __all__ = [
     "check_images",
     "describe",
     "fetch",
+    "label_names",
     "list_pictures",
     "list_sets",
     "load",
+    "read_picture",
     "subset",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""Rows that cannot be used: the first one stops the reading, or all of them are left out and told."""
+"""Rows that cannot be used: the first one is an error, or all of them are left out and reported."""
 
 from dataclasses import replace
 from typing import SupportsIndex
@@ -19,7 +19,7 @@ class BadRows:
 
     def add(self, row: SupportsIndex, sentence: str) -> None:
         if not self.skip_bad:
-            raise UserError(f"{sentence}; repair it, or pass --skip-bad to leave such rows out")
+            raise UserError(f"{sentence}; repair it, or leave such rows out with skip_bad")
         self._sentences.setdefault(int(row), sentence)
 
     @property

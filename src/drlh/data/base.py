@@ -1,6 +1,5 @@
 """What a data set is: labels, classes, and images or ready features."""
 
-import io
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
 
 from drlh.core.errors import UserError
-
-Picture = NDArray[np.uint8]  # (height, width, 3) RGB
-Labels = NDArray[Any]  # (n,) int64 class ids or (n, n_classes) uint8 multi-hot
+from drlh.data.labels import Labels, label_names
+from drlh.data.picture import Picture, decode_picture
 
 
 class Images(ABC):
@@ -98,36 +95,39 @@ class FileImages(Images):
     def stamp(self, row: int) -> bytes:
         try:
             facts = (self.root / self.names[row]).stat()
-        except OSError:  # told when the picture is read
+        except OSError:  # reported when the picture is read
             return b""
         return f"{facts.st_dev} {facts.st_ino} {facts.st_size} {facts.st_mtime_ns}".encode("ascii")
 
 
-def decode_picture(raw: bytes, what: str) -> Picture:
-    """Any format Pillow knows → RGB; `what` names the file in the error."""
-    try:
-        with Image.open(io.BytesIO(raw)) as image:
-            return np.asarray(image.convert("RGB"))
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        unknown = isinstance(error, UnidentifiedImageError)  # its text names an object in memory, new in every run
-        why = "its format is none that Pillow knows" if unknown else error
-        raise UserError(f"{what} is not a readable picture: {why}; replace it or pass --skip-bad") from error
-
-
 @dataclass(frozen=True)
 class DataSet:
-    """One labelled collection, rows in a fixed order."""
+    """A labelled collection of images, of their features, or of both; rows are in a fixed order.
+
+    Attributes
+    ----------
+    name : what it is called in messages and records.
+    labels : class ids (n,) int64, or 0/1 rows (n, n_classes) uint8 where an image has several classes.
+    classes : names of the classes; a class id counts from 0 along them.
+    images : the pictures, read one at a time; None where there are only features.
+    features : ready features (n, n_features); None where there are only pictures.
+    test : which rows the publisher set apart for testing (n,); None where nothing was.
+    extractor : settings of the extractor that made `features`; None where that is not known.
+    names : what the rows are called (n,), where there are no images to ask.
+    left_out : one sentence for each row that was left out because it is broken.
+    notes : what a reader of results should know, for example an unexpected number of rows.
+    """
 
     name: str
     labels: Labels
     classes: tuple[str, ...]
     images: Images | None = None
-    features: NDArray[np.float32] | None = None  # (n, n_features)
-    test: NDArray[np.bool_] | None = None  # the publisher's own test rows, where there are any
-    extractor: dict[str, Any] | None = None  # how `features` were made, where that is known
-    names: NDArray[np.str_] | None = None  # what the rows are called, where there are no images to ask
-    left_out: tuple[str, ...] = ()  # with skip_bad: one sentence for each row that was left out
-    notes: tuple[str, ...] = ()  # what a reader of results should know, for example an unexpected size
+    features: NDArray[np.float32] | None = None
+    test: NDArray[np.bool_] | None = None
+    extractor: dict[str, Any] | None = None
+    names: NDArray[np.str_] | None = None
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -137,6 +137,10 @@ class DataSet:
         if self.images is not None:
             return self.images.name(row)
         return f"{self.name}/{row}" if self.names is None else str(self.names[row])
+
+    def label_names(self, row: int) -> list[str]:
+        """The names of a row's classes."""
+        return label_names(self.labels[row], self.classes)
 
     @property
     def is_multilabel(self) -> bool:

@@ -22,14 +22,6 @@ RECORD = 1 + 3 * 32 * 32  # the label, then the red, green and blue planes
 Records = NDArray[np.uint8]  # (rows, RECORD)
 
 
-def find(directory: Path) -> Path | None:
-    """The directory that holds batches: `directory` or the one inside it that the archives make."""
-    for root in (directory, directory / "cifar-10-batches-bin", directory / "cifar-10-batches-py"):
-        if any((root / f"{batch}{end}").is_file() for batch in BATCHES for end in (".bin", "")):
-            return root
-    return None
-
-
 def read(root: Path, skip_bad: bool = False) -> DataSet:
     records = _read_batches(root)
     labels = records[:, 0].astype(np.int64)

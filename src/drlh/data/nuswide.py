@@ -22,13 +22,6 @@ N_CONCEPTS = 21
 EXPECTED_ROWS = 195_834
 
 
-def find(directory: Path) -> Path | None:
-    for root in (directory, directory / "NUS-WIDE", directory / "NUS_WIDE"):
-        if (root / "Groundtruth" / "AllLabels").is_dir():
-            return root
-    return None
-
-
 def read(root: Path, skip_bad: bool = False) -> DataSet:
     names = image_names(root / "ImageList" / "Imagelist.txt")
     classes, labels = _frequent_concepts(root / "Groundtruth" / "AllLabels", len(names))

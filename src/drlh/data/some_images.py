@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from drlh.core.errors import UserError
-from drlh.data.base import ArrayImages, DataSet, FileImages, Images, Picture
+from drlh.data.base import ArrayImages, DataSet, FileImages, Images
+from drlh.data.picture import Picture
 
 
 class SomeImages(Images):

@@ -9,7 +9,8 @@ import numpy as np
 
 from drlh.core.errors import UserError
 from drlh.data.bad_rows import BadRows, refuse_empty
-from drlh.data.base import DataSet, FileImages, Labels
+from drlh.data.base import DataSet, FileImages
+from drlh.data.labels import Labels
 
 Row = tuple[int, str, tuple[str, ...]]  # line in the table, path, class names
 

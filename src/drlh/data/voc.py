@@ -23,13 +23,6 @@ CLASSES = (
 Labels = NDArray[np.uint8]  # (pictures, 20)
 
 
-def find(directory: Path) -> Path | None:
-    for root in (directory, directory / "VOC2007", directory / "VOCdevkit" / "VOC2007"):
-        if (root / "ImageSets" / "Main").is_dir() and (root / "JPEGImages").is_dir():
-            return root
-    return None
-
-
 def read(root: Path, skip_bad: bool = False) -> DataSet:
     sets = ("trainval",) if has_set(root, "trainval") else ("train", "val")
     present = [name for name in (*sets, "test") if has_set(root, name)]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from drlh.core.codes import Packed, bytes_per_code
 from drlh.data.base import DataSet, Images
 from drlh.data.some_images import apart
-from drlh.features import Block, extract_blocks
+from drlh.features.pipeline import FeatureBlock, extract_blocks
 from drlh.model import Model
 
 CHUNK = 512  # pictures; blocks of pictures are multiples of it, so that a row has the same neighbours in every run
@@ -60,7 +60,7 @@ class Coder:
             yield Coded(np.ones(size, np.bool_), self.model.encode(source[start : start + size]))
             start += size
 
-    def _coded(self, chunks: Iterator[Block], size: int) -> Coded:
+    def _coded(self, chunks: Iterator[FeatureBlock], size: int) -> Coded:
         good = np.zeros(size, np.bool_)
         packed: list[Packed] = [np.empty((0, bytes_per_code(self.model.n_bits)), np.uint8)]
         left_out: list[str] = []

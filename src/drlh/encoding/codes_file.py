@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from drlh.core.codes import Packed, bytes_per_code
 from drlh.core.errors import UserError
 from drlh.core.files import NpzWriter, atomic_path, read_npz
-from drlh.data.base import Labels
+from drlh.data.labels import Labels
 
 
 @dataclass(frozen=True)

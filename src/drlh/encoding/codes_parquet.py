@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from drlh.core.codes import Packed, bytes_per_code
 from drlh.core.errors import UserError
 from drlh.core.files import check_format
-from drlh.data.base import Labels
+from drlh.data.labels import Labels
 from drlh.encoding.codes_file import CodeRows, CodeSet, load_codes
 
 FORMAT, VERSION = "drlh-codes", 1

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from drlh.core.codes import Codes, Packed, bytes_per_code, check_codes, pack, to_words, unpack
 from drlh.core.errors import UserError
 from drlh.core.progress import Progress, quiet
-from drlh.data.base import Labels
+from drlh.data.labels import Labels
 
 Counts = NDArray[np.int64]
 Grade = Callable[[int, slice], NDArray[Any]]  # (query row, database rows) → the grade of each, 0 = not relevant

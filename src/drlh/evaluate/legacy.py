@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from drlh.core.codes import Codes, distance_blocks, pack
 from drlh.core.errors import UserError
-from drlh.data.base import Labels
+from drlh.data.labels import Labels
 from drlh.evaluate.counts import check_code_pair, check_labels
 
 Kind = Literal["quicksort", "heapsort", "stable"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from drlh.core.codes import Codes
 from drlh.core.progress import Progress, quiet
-from drlh.data.base import Labels
+from drlh.data.labels import Labels
 from drlh.evaluate.counts import Counts, LevelCounts, count_levels, gain_counts, level_counts, score_counts
 from drlh.evaluate.ranking import (
     Divisor,

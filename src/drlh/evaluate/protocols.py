@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from drlh.core.errors import UserError
 from drlh.core.files import check_format, digest, read_npz, write_npz
-from drlh.data.base import Labels
+from drlh.data.labels import Labels
 from drlh.evaluate import split_rules
 from drlh.evaluate.counts import one_label_set
 from drlh.evaluate.ranking import Divisor, Ties

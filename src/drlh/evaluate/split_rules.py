@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drlh.core.errors import UserError
-from drlh.data.base import Labels
+from drlh.data.labels import Labels
 from drlh.evaluate.splits import Rows, Shuffle, Split
 
 

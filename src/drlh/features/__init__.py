@@ -1,21 +1,42 @@
-"""Images → float32 feature rows, cached on disk by content.
+"""Images → float32 feature rows, cached on disk by content. Names are loaded on first use."""
 
-Networks and their libraries are loaded when an extractor that needs them is made, not before.
-"""
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from drlh.features.extraction import Extraction, extract, extract_to_npz, with_features
-from drlh.features.extractor import Extractor
-from drlh.features.making import extractor_from, make_extractor
-from drlh.features.pipeline import Block, extract_blocks
+if TYPE_CHECKING:
+    from drlh.features.extraction import Extraction, extract, extract_to_npz, load_features, with_features
+    from drlh.features.extractor import Extractor
+    from drlh.features.making import extractor_from, make_extractor
+    from drlh.features.pipeline import FeatureBlock, extract_blocks
 
+_MODULES = {
+    "Extraction": "extraction",
+    "Extractor": "extractor",
+    "FeatureBlock": "pipeline",
+    "extract": "extraction",
+    "extract_blocks": "pipeline",
+    "extract_to_npz": "extraction",
+    "extractor_from": "making",
+    "load_features": "extraction",
+    "make_extractor": "making",
+    "with_features": "extraction",
+}
 __all__ = [
-    "Block",
     "Extraction",
     "Extractor",
+    "FeatureBlock",
     "extract",
     "extract_blocks",
     "extract_to_npz",
     "extractor_from",
+    "load_features",
     "make_extractor",
     "with_features",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

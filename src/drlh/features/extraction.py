@@ -1,4 +1,7 @@
-"""The features of a whole collection: in memory, as a data set, or in an NPZ file of any length."""
+"""The features of a whole collection: in memory, as a data set, or in an NPZ file of any length.
+
+`load_features` is the short way from a name or path to a data set with features.
+"""
 
 import json
 from collections.abc import Iterator
@@ -11,15 +14,61 @@ from numpy.typing import NDArray
 from drlh.core.errors import UserError
 from drlh.core.files import NpzWriter, atomic_path
 from drlh.core.progress import Progress, quiet
-from drlh.data.base import DataSet, Images
+from drlh.data.base import ArrayImages, DataSet, Images
+from drlh.data.loading import load
 from drlh.data.some_images import subset
-from drlh.features.chunks import load_stored
 from drlh.features.extractor import Extractor, Features
-from drlh.features.pipeline import extract_blocks
+from drlh.features.making import make_extractor
+from drlh.features.pipeline import extract_blocks, load_chunk
+
+
+def load_features(
+    data: str | Path,
+    features: str | None = None,
+    *,
+    flip: bool = False,
+    weights: str | Path | None = None,
+    layer: str | None = None,
+    directory: str | Path | None = None,
+    backbone: str | None = None,
+    skip_bad: bool = False,
+    progress: Progress = quiet,
+) -> DataSet:
+    """A data set with features; its `extractor` says how they were made.
+
+    Parameters
+    ----------
+    data : a data set's name, an image folder, a CSV or TSV table, or an NPZ file (see `drlh.data.load`).
+    features : the extractor's name (see `make_extractor`). By default the data set's own features; else the pixels
+        that `backbone` takes; else gray8 for scikit-learn's digits and lite0 for other images.
+    flip, weights, layer : of the extractor (see `make_extractor`).
+    directory : where a named data set lies, if not in the cache.
+    backbone : the CNN that will learn from the pixels.
+    skip_bad : leave broken rows out and list them in `left_out`, instead of raising a UserError.
+    progress : told how many images are done.
+    """
+    dataset = load(data, directory=directory, skip_bad=skip_bad)
+    if features is None:
+        if dataset.features is not None:
+            return dataset
+        features = _default_features(dataset, backbone)
+    extractor = make_extractor(features, flip=flip, weights=weights, layer=layer)
+    return with_features(dataset, extractor, skip_bad=skip_bad, progress=progress)
+
+
+def _default_features(dataset: DataSet, backbone: str | None) -> str:
+    if backbone is not None:
+        from drlh.networks.backbone import module_of
+
+        return f"pixels{module_of(backbone).SIZE}"
+    is_digits = dataset.name == "digits" and isinstance(dataset.images, ArrayImages)
+    return "gray8" if is_digits else "lite0"
 
 
 @dataclass(frozen=True)
 class Extraction:
+    """The features of some images, and what became of each row."""
+
     features: Features  # (n_kept, n_features)
     kept: NDArray[np.int64]  # the rows of the images that were good
     left_out: tuple[str, ...]  # one sentence for each bad row
@@ -116,9 +165,9 @@ def _stored_rows(
     """The rows that are `wanted`, chunk by chunk; a chunk's file holds those that were `kept`."""
     for span, path in files:
         rows = slice(span.start, span.stop)
-        stored = load_stored(path, len(span), n_features)
+        stored = load_chunk(path, len(span), n_features)
         if stored is None:
-            raise UserError(f"{path} was removed while it was in use; start again, what is left of the work is kept")
+            raise UserError(f"{path} was removed while it was in use; start again: the rest is still in the cache")
         yield stored.features[wanted[rows][kept[rows]]]
 
 

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from drlh.data.base import Picture
-from drlh.features.extractor import Extractor, Features
-from drlh.features.resize import centre
+from drlh.data.picture import Picture
+from drlh.features.extractor import Extractor, Features, centre
 
 Matrix = NDArray[np.float32]
 

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from drlh.core.errors import UserError
-from drlh.data.base import Picture
-from drlh.features.extractor import Extractor, Features
-from drlh.features.resize import centre, squash
+from drlh.data.picture import Picture
+from drlh.features.extractor import Extractor, Features, centre, squash
 
 
 class Network(Extractor):

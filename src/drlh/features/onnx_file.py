@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from drlh.core.errors import UserError
-from drlh.data.base import Picture
-from drlh.features.alexnet import DEVIATION, MEAN
-from drlh.features.extractor import Extractor, Features
+from drlh.data.picture import Picture
+from drlh.features.extractor import Extractor, Features, squash
 from drlh.features.network import open_session
-from drlh.features.resize import squash
+from drlh.networks.alexnet import DEVIATION, MEAN
 
+_MEAN, _DEVIATION = ((np.array(value) * 255).astype(np.float32) for value in (MEAN, DEVIATION))
 _SIZE = 224  # where the network leaves it open
 _TYPES = {"tensor(float)": np.float32, "tensor(uint8)": np.uint8}
 
@@ -47,7 +47,7 @@ class OnnxFile(Extractor):
             return np.concatenate([self.features([one]) for one in prepared])
         pictures: NDArray[Any] = np.stack(prepared)
         if self._type == np.float32:
-            pictures = (pictures - MEAN.astype(np.float32)) / DEVIATION.astype(np.float32)
+            pictures = (pictures - _MEAN) / _DEVIATION
         if self._channels_first:
             pictures = np.ascontiguousarray(pictures.transpose(0, 3, 1, 2))
         rows = np.asarray(self.session.run([self._output], {self._key: pictures})[0], np.float32)

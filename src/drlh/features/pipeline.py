@@ -5,30 +5,33 @@ resizing and the arithmetic all run outside Python's lock, so the cores stay bus
 next chunk is read and handed to the workers before the one before it is collected.
 """
 
+import json
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drlh.core.errors import UserError
-from drlh.core.files import cache_directory
+from drlh.core.files import cache_directory, digest, read_npz, write_npz
 from drlh.core.progress import Progress, quiet
-from drlh.data.base import Images, Picture
-from drlh.features.chunks import Stored, chunk_path, load_stored, store
+from drlh.data.base import Images
+from drlh.data.picture import Picture
 from drlh.features.extractor import Extractor, Features
 
+_FORMAT = "drlh-features-1"
 _CHUNK_BYTES = 64 << 20  # a chunk of big files ends early
 
-BadRows = dict[int, str]  # row → the sentence that says what is wrong with it
+_Errors = dict[int, str]  # row → one sentence on what is wrong with it
 
 
 @dataclass(frozen=True)
-class Block:
+class FeatureBlock:
     """The features of the consecutive rows `span`."""
 
     span: range
@@ -48,7 +51,7 @@ def extract_blocks(
     threads: int | None = None,
     keep: bool = True,
     progress: Progress = quiet,
-) -> Iterator[Block]:
+) -> Iterator[FeatureBlock]:
     """Yields the features of all images in order, at most `chunk` rows at a time, in bounded memory.
 
     A picture that cannot be read stops the work with a UserError, or is left out with `skip_bad`. Finished chunks
@@ -64,9 +67,9 @@ def extract_blocks(
         for pending in pipeline.read(chunk):
             begun.append(pipeline.begin(pending, pool))
             if len(begun) > 1:
-                yield _told(pipeline.finish(begun.popleft()), len(images), progress)
+                yield _reported(pipeline.finish(begun.popleft()), len(images), progress)
         while begun:
-            yield _told(pipeline.finish(begun.popleft()), len(images), progress)
+            yield _reported(pipeline.finish(begun.popleft()), len(images), progress)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -75,9 +78,16 @@ def _n_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _told(block: Block, total: int, progress: Progress) -> Block:
+def _reported(block: FeatureBlock, total: int, progress: Progress) -> FeatureBlock:
     progress(block.span.stop, total, "features")
     return block
+
+
+class StoredChunk(NamedTuple):
+    """What the cache keeps of consecutive pictures: the same bytes through the same extractor are computed once."""
+
+    features: Features  # (number of good pictures, n_features)
+    good: NDArray[np.bool_]  # (pictures,), False where one could not be decoded
 
 
 @dataclass
@@ -86,9 +96,9 @@ class _Chunk:
 
     start: int
     raws: list[bytes] = field(default_factory=list)  # empty bytes for a file that cannot be read
-    bad: BadRows = field(default_factory=dict)
+    bad: _Errors = field(default_factory=dict)
     path: Path = Path()
-    stored: Stored | None = None
+    stored: StoredChunk | None = None
     batches: list[Future[Features]] = field(default_factory=list)
 
     @property
@@ -122,7 +132,7 @@ class _Pipeline:
     def begin(self, chunk: _Chunk, pool: ThreadPoolExecutor) -> _Chunk:
         """Finds the features on disk, or sets the workers on them."""
         chunk.path = chunk_path(self.cache, self.extractor, self._form(chunk), chunk.raws)
-        stored = load_stored(chunk.path, len(chunk.raws), self.extractor.n_features)
+        stored = load_chunk(chunk.path, len(chunk.raws), self.extractor.n_features)
         if stored is not None and self._bad_as_before(chunk, stored):
             chunk.stored = stored
             return chunk
@@ -131,20 +141,20 @@ class _Pipeline:
             chunk.batches.append(pool.submit(self._compute, chunk, chunk.span[start : start + size]))
         return chunk
 
-    def finish(self, chunk: _Chunk) -> Block:
+    def finish(self, chunk: _Chunk) -> FeatureBlock:
         if chunk.stored is None:
             features = np.concatenate([batch.result() for batch in chunk.batches])
             good = np.array([row not in chunk.bad for row in chunk.span])
-            chunk.stored = Stored(features, good)
+            chunk.stored = StoredChunk(features, good)
             if self.keep:
-                store(chunk.path, chunk.stored)
+                store_chunk(chunk.path, chunk.stored)
         if chunk.bad and not self.skip_bad:
-            raise UserError(chunk.bad[min(chunk.bad)])
+            raise UserError(f"{chunk.bad[min(chunk.bad)]}; repair it, or leave such rows out with skip_bad")
         rows = chunk.start + np.flatnonzero(chunk.stored.good)
         left_out = tuple(chunk.bad[row] for row in sorted(chunk.bad))
-        return Block(chunk.span, rows, chunk.stored.features, left_out, chunk.path)
+        return FeatureBlock(chunk.span, rows, chunk.stored.features, left_out, chunk.path)
 
-    def _raw(self, row: int, bad: BadRows) -> bytes:
+    def _raw(self, row: int, bad: _Errors) -> bytes:
         try:
             return self.images.raw(row)
         except UserError as error:
@@ -164,7 +174,7 @@ class _Pipeline:
         except UserError:
             return ""
 
-    def _bad_as_before(self, chunk: _Chunk, stored: Stored) -> bool:
+    def _bad_as_before(self, chunk: _Chunk, stored: StoredChunk) -> bool:
         """Whether the bad rows of a stored chunk are still bad; their sentences name today's files."""
         doubtful = (chunk.start + np.flatnonzero(~stored.good)).tolist()
         return all(self._decode(chunk, row) is None for row in doubtful)
@@ -188,3 +198,35 @@ class _Pipeline:
         except UserError as error:
             chunk.bad[row] = str(error)
             return None
+
+
+def chunk_path(cache: Path, extractor: Extractor, form: str, raws: Sequence[bytes]) -> Path:
+    """The file of the pictures with these stored bytes; `form` is what the bytes themselves do not tell."""
+    settings = json.dumps(_determining(extractor.settings), sort_keys=True)
+    key = digest(_FORMAT, settings, form, *raws)
+    return cache / key[:2] / f"{key}.npz"
+
+
+def _determining(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings without the place of the weights file, which does not change the features."""
+    kept = {key: value for key, value in settings.items() if key != "weights_file"}
+    if "parts" in kept:
+        kept["parts"] = [_determining(part) for part in kept["parts"]]
+    return kept
+
+
+def store_chunk(path: Path, stored: StoredChunk) -> None:
+    write_npz(path, stored._asdict())
+
+
+def load_chunk(path: Path, n: int, n_features: int) -> StoredChunk | None:
+    """What is stored in `path`, or None where nothing is, or something damaged that must be made again."""
+    if not path.exists():
+        return None
+    try:
+        arrays = read_npz(path)
+        stored = StoredChunk(arrays["features"], arrays["good"])
+    except (UserError, KeyError):
+        return None
+    fits = stored.good.shape == (n,) and stored.features.shape == (int(stored.good.sum()), n_features)
+    return stored if fits and stored.features.dtype == np.float32 else None

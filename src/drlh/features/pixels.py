@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from drlh.core.errors import UserError
-from drlh.data.base import Picture
-from drlh.features.extractor import Extractor, Features
-from drlh.features.resize import squash
+from drlh.data.picture import Picture
+from drlh.features.extractor import Extractor, Features, squash
 
 _LARGEST = 512
 

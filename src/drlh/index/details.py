@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drlh.core.errors import UserError
-from drlh.data.base import Labels
+from drlh.data.labels import Labels
 
 
 class Detail(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from drlh.data.base import Picture
+from drlh.data.picture import Picture
 
 STYLE = """
 :root { --page: #fbfbf9; --ink: #1d2126; --faint: #68707a; --line: #dcdfe3; --one: #2f6f9f; --zero: #d9e2ea;

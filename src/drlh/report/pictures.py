@@ -4,8 +4,9 @@ from pathlib import Path
 
 from drlh.core.errors import UserError
 from drlh.data import SETS, load
-from drlh.data.base import FileImages, Images, Picture, decode_picture
+from drlh.data.base import FileImages, Images
 from drlh.data.catalog import find_set
+from drlh.data.picture import Picture, decode_picture
 
 
 class Pictures:

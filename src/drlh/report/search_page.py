@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from drlh.data.base import Picture
+from drlh.data.picture import Picture
 from drlh.report.page import STYLE, picture_tag
 from drlh.report.pictures import Pictures
 

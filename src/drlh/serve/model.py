@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from drlh.core.codes import Packed, pack
 from drlh.core.errors import UserError
 from drlh.core.files import file_digest
-from drlh.data.base import Picture
+from drlh.data.picture import Picture
 from drlh.encoding.indexing import made_with
 from drlh.features import extractor_from
 from drlh.features.extractor import Extractor

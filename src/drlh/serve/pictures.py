@@ -13,7 +13,7 @@ from PIL import Image
 from drlh.core.errors import UserError
 from drlh.core.files import atomic_path
 from drlh.data import DataSet
-from drlh.data.base import Picture, decode_picture
+from drlh.data.picture import Picture, decode_picture
 from drlh.index.details import Detail
 from drlh.serve.model import Model
 

@@ -15,8 +15,8 @@ from starlette.datastructures import UploadFile
 from drlh.core.codes import Packed, from_hex
 from drlh.core.errors import UserError
 from drlh.data import DataSet, load
-from drlh.data.base import Picture
 from drlh.data.catalog import SETS, find_set
+from drlh.data.picture import Picture
 from drlh.serve.answers import shown
 from drlh.serve.collection import Collection
 from drlh.serve.inputs import Input

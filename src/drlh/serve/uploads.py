@@ -7,7 +7,7 @@ from typing import BinaryIO
 from PIL import Image, UnidentifiedImageError
 
 from drlh.core.errors import UserError
-from drlh.data.base import Picture, decode_picture
+from drlh.data.picture import Picture, decode_picture
 from drlh.serve.options import Limits
 from drlh.serve.refusals import Refusal
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from drlh.cnn.backbones import Body, save_cnn
 from drlh.core.errors import UserError
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.base import save_hasher
 from drlh.hashers.drlh.hasher import DRLH
 from drlh.hashers.methods import load_hasher
+from drlh.networks.backbone import Body, save_cnn
 
 
 def colours(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

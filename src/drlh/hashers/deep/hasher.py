@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from drlh.cnn.backbones import Body
 from drlh.core.codes import Codes, round_to_codes
 from drlh.core.progress import Progress
 from drlh.hashers.base import Features, RandomState
@@ -25,6 +24,7 @@ from drlh.hashers.training.checks import Check, is_count, is_whole
 from drlh.hashers.training.epochs import EpochHasher
 from drlh.hashers.training.probe import hold_out
 from drlh.hashers.training.scaling import column_scale, powered
+from drlh.networks.backbone import Body
 
 _BRANCHES = 4  # DRLH's, whose hidden units all stand in one layer here
 Sizes = dict[str, Any]

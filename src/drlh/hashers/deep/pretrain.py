@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from drlh.cnn.backbones import Body, begin_body, module_of
 from drlh.core.errors import UserError
 from drlh.core.files import digest
 from drlh.core.progress import Progress, quiet
@@ -16,6 +15,7 @@ from drlh.hashers.deep.loop import Rules, Training, outputs_of
 from drlh.hashers.deep.objective import Batch, Objective
 from drlh.hashers.training.checks import Check, check_values, is_count, is_whole
 from drlh.hashers.training.epochs import parameter_groups, resumable_epochs
+from drlh.networks.backbone import Body, begin_body, module_of
 
 Rows = NDArray[np.float32]
 _SMOOTHING = 0.2

@@ -14,8 +14,8 @@ import math
 import torch
 from torch import Tensor, nn
 
-from drlh.cnn.backbones import Body
 from drlh.hashers.drlh.reward import Score
+from drlh.networks.backbone import Body
 
 
 class LookAhead(nn.Module):

@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from drlh.cnn.backbones import Body, begin_body
-from drlh.cnn.pictures import picture_rows
 from drlh.core.errors import UserError
 from drlh.core.files import digest, is_writer
 from drlh.core.progress import Progress, quiet
 from drlh.hashers.base import Features, Hasher
 from drlh.hashers.training.checkpoint import Arrays, load_checkpoint, save_checkpoint
 from drlh.hashers.training.checks import Check, check_values
+from drlh.networks.backbone import Body, begin_body
+from drlh.networks.pixel_input import picture_rows
 
 
 class Resumable(Protocol):

@@ -6,18 +6,17 @@ Widths, depths and kernels are read off the weights; only the strides of the sev
 from typing import Any
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
 
-from drlh.features.onnx_graph import Graph
-from drlh.features.weights import State, folded
+from drlh.networks.onnx_graph import Graph
+from drlh.networks.weights import StateDict, folded
 
 SIZES = {"lite0": 224, "lite1": 240, "lite2": 260}
 _STRIDES = (1, 2, 2, 2, 1, 2, 1)
 _EPSILON = 1e-3  # of the batch normalisation, as in training
 
 
-def build(state: State, size: int) -> onnx.ModelProto:
+def onnx_model(state: StateDict, size: int) -> Any:
     """The pooled last layer of the network on `size` × `size` pictures, (n, 1280) for the published weights."""
     graph = Graph(size, size)
     graph.subtract(np.full(3, 127.0))
@@ -36,7 +35,7 @@ def build(state: State, size: int) -> onnx.ModelProto:
     return graph.model()
 
 
-def _block(graph: Graph, state: State, prefix: str, stride: int, *, residual: bool) -> None:
+def _block(graph: Graph, state: StateDict, prefix: str, stride: int, *, residual: bool) -> None:
     """Widen by 1×1, filter each channel, narrow by 1×1."""
     entry = graph.top
     if f"{prefix}_expand_conv.weight" in state:
@@ -50,9 +49,9 @@ def _block(graph: Graph, state: State, prefix: str, stride: int, *, residual: bo
         graph.add(entry)
 
 
-def _n_blocks(state: State) -> int:
+def _n_blocks(state: StateDict) -> int:
     return 1 + max(int(key.split(".")[1]) for key in state if key.startswith("_blocks."))
 
 
-def _folded(state: State, conv: str, norm: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def _folded(state: StateDict, conv: str, norm: str) -> tuple[NDArray[Any], NDArray[Any]]:
     return folded(state, conv, norm, _EPSILON)

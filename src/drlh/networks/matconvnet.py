@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 
 from drlh.core.errors import UserError
-from drlh.features.onnx_graph import Graph, Pads
+from drlh.networks.onnx_graph import Graph, Pads
 
-FILES = {"cnn-f": "MatConvNet's imagenet-vgg-f.mat", "alexnet": "MatConvNet's imagenet-caffe-alex.mat"}
+_FILES = {"cnn-f": "MatConvNet's imagenet-vgg-f.mat", "alexnet": "MatConvNet's imagenet-caffe-alex.mat"}
 _FIRST_FILTERS = {"cnn-f": 64, "alexnet": 96}  # tells the two networks apart
 
 Struct = NDArray[Any]  # (1, 1) with named fields, as MATLAB has it
 
 
-def build(path: Path, name: str, layer: str) -> onnx.ModelProto:
+def onnx_model(path: Path, name: str, layer: str) -> onnx.ModelProto:
     """`pool5`, or `fc6`, `fc7` after their ReLU, of the network in `path`."""
     layers, normalisation = _network(path, name)
     graph = _input(normalisation)
@@ -42,7 +42,7 @@ def _network(path: Path, name: str) -> tuple[list[Struct], Struct]:
     layers = list(file["layers"].ravel())
     first = _weights(layers[0])[0].shape[0]
     if first != _FIRST_FILTERS[name]:
-        raise UserError(f"{path} is not {name}: its first layer has {first} filters; give {FILES[name]}")
+        raise UserError(f"{path} is not {name}: its first layer has {first} filters; give {_FILES[name]}")
     return layers, file["meta"]["normalization"][0, 0] if "meta" in file else file["normalization"]
 
 

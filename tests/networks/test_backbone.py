@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy.io import savemat
 
-from drlh.cnn.backbones import NAMES, Body, begin_body, load_weights, module_of, save_cnn
 from drlh.core.errors import UserError
+from drlh.networks.backbone import NAMES, Body, begin_body, load_weights, module_of, save_cnn
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -26,7 +26,7 @@ def test_pictures_a_few_at_a_time_give_the_same_features(monkeypatch: pytest.Mon
     body, rows = Body("cnn-small", 3 * 32**2).eval(), torch.rand(7, 3 * 32**2)
     with torch.no_grad():
         whole = body(rows)
-        monkeypatch.setattr("drlh.cnn.backbones._AT_ONCE", 3)
+        monkeypatch.setattr("drlh.networks.backbone._MAX_BATCH", 3)
         assert torch.allclose(body(rows), whole, atol=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""A convolutional network written layer after layer as an ONNX graph: pictures in, feature rows out."""
+"""A convolutional network written layer by layer as an ONNX graph: pictures in, feature rows out."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,6 +7,22 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
+
+from drlh.networks.layers import (
+    BatchNorm,
+    Conv,
+    Dropout,
+    Flatten,
+    GlobalMaxPool,
+    Layers,
+    Linear,
+    MaxPool,
+    ReLU,
+    Residual,
+    ResponseNorm,
+    weighted,
+)  # fmt: skip
+from drlh.networks.weights import StateDict, folded
 
 Weights = NDArray[Any]
 Pads = tuple[int, int, int, int]  # top, left, bottom, right
@@ -33,6 +49,39 @@ class Graph:
         self._input = helper.make_tensor_value_info("pictures", TensorProto.UINT8, ["n", self.height, self.width, 3])
         self._nodes.append(helper.make_node("Transpose", ["pictures"], ["planes"], perm=[0, 3, 1, 2]))
         self._nodes.append(helper.make_node("Cast", ["planes"], ["pixels"], to=TensorProto.FLOAT))
+
+    def add_layers(self, layers: Layers, state: StateDict) -> None:
+        """Appends layer records with the weights of `state`; what only learning needs is left out."""
+        norms = {layer.name: layer for layer in weighted(layers) if isinstance(layer, BatchNorm)}
+        for layer in layers:
+            match layer:
+                case Conv(norm=norm) if norm:
+                    self._conv(layer, *folded(state, layer.name, norm, norms[norm].epsilon))
+                case Conv(name):
+                    self._conv(layer, state[f"{name}.weight"], state[f"{name}.bias"])
+                case Linear(name):
+                    self.linear(state[f"{name}.weight"], state[f"{name}.bias"])
+                case ReLU():
+                    self.relu()
+                case MaxPool(kernel, stride, 0, ceil):
+                    over = -(self.height - kernel) % stride if ceil else 0
+                    self.max_pool(kernel, stride, (0, 0, over, over))
+                case GlobalMaxPool():
+                    self.max_pool(self.height, 1)
+                case ResponseNorm(size, k, alpha, beta):
+                    self.normalise_response(size, k, alpha, beta)
+                case Residual(inner):
+                    entry = self.top
+                    self.add_layers(inner, state)
+                    self.add(entry)
+                case BatchNorm() | Dropout() | Flatten():  # folded into filters, for learning only, part of `linear`
+                    pass
+                case _:
+                    raise TypeError(f"{layer} has no ONNX form here")
+
+    def _conv(self, layer: Conv, weight: Weights, bias: Weights) -> None:
+        pad = layer.padding
+        self.conv(weight, bias, stride=layer.stride, pads=(pad, pad, pad, pad))
 
     def subtract(self, mean: Weights) -> None:
         """`mean` is (3,) or (3, height, width)."""

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from drlh.core.errors import UserError
 from drlh.core.files import read_npz
+from drlh.networks.pth import read_pth
 
-State = Mapping[str, NDArray[Any]]
+StateDict = Mapping[str, NDArray[Any]]
 
 
-def folded(state: State, conv: str, norm: str, epsilon: float) -> tuple[NDArray[Any], NDArray[Any]]:
+def folded(state: StateDict, conv: str, norm: str, epsilon: float) -> tuple[NDArray[Any], NDArray[Any]]:
     """Weight and bias of the convolution `conv` with its batch normalisation `norm` folded in."""
     gain = state[f"{norm}.weight"] / np.sqrt(state[f"{norm}.running_var"].astype(np.float64) + epsilon)
     weight = state[f"{conv}.weight"] * gain[:, None, None, None]
@@ -41,28 +42,21 @@ def existing_weights(name: str, weights: str | Path | None, wanted: str) -> Path
     return path
 
 
-def read_state(path: Path) -> State:
+def read_state_dict(path: Path) -> StateDict:
     """Name → array of a `.pth`, `.safetensors` or `.npz` file."""
     if path.suffix == ".npz":
         return read_npz(path)
     if path.suffix not in (".pth", ".pt", ".safetensors"):
         raise UserError(f"{path}: weights must be a .pth, .safetensors or .npz file")
     try:
-        return _safetensors(path) if path.suffix == ".safetensors" else _torch(path)
+        return _safetensors(path) if path.suffix == ".safetensors" else read_pth(path)
     # What a foreign file makes the readers raise is not laid down anywhere.
     except Exception as error:
         first_line = str(error).partition("\n")[0]
         raise UserError(f"{path} cannot be read as a table of named weights: {first_line}") from error
 
 
-def _safetensors(path: Path) -> State:
+def _safetensors(path: Path) -> StateDict:
     from safetensors.numpy import load_file
 
     return dict(load_file(path))
-
-
-def _torch(path: Path) -> State:
-    import torch
-
-    state = torch.load(path, map_location="cpu", weights_only=True)
-    return {name: np.asarray(value) for name, value in state.items()}

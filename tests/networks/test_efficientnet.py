@@ -11,8 +11,8 @@ from PIL import Image
 
 from drlh.core.errors import UserError
 from drlh.features import make_extractor
-from drlh.features.efficientnet import build
-from drlh.features.weights import packaged_weights, read_state
+from drlh.networks.efficientnet import onnx_model
+from drlh.networks.weights import packaged_weights, read_state_dict
 
 # (kernel, stride, widening, filters in, filters out, blocks) of the seven stages of lite0
 LITE0 = (
@@ -96,7 +96,7 @@ def pad_same(x, kernel, stride):
 def test_the_graph_equals_torch_on_random_weights(size):
     state = random_state(TINY, 20)
     pictures = np.random.default_rng(0).integers(0, 256, (3, size, size, 3), dtype=np.uint8)
-    session = onnxruntime.InferenceSession(build(state, size).SerializeToString())
+    session = onnxruntime.InferenceSession(onnx_model(state, size).SerializeToString())
     rows = session.run(None, {"pictures": pictures})[0]
     assert rows.shape == (3, 20)
     assert rows.std(axis=0).max() > 0.1  # the features tell the pictures apart
@@ -143,7 +143,7 @@ def test_lite0_with_the_published_weights_equals_torch(pictures):
     rows = extractor(pictures[5:8])
     whole = [np.asarray(Image.fromarray(p).resize((224, 224), Image.Resampling.BICUBIC)) for p in pictures[5:8]]
     with torch.no_grad():
-        wanted = reference(read_state(packaged_weights("lite0")), LITE0, whole)
+        wanted = reference(read_state_dict(packaged_weights("lite0")), LITE0, whole)
     assert wanted.max() > 1
     np.testing.assert_allclose(rows, wanted, atol=1e-4)
 

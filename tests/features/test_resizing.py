@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from drlh.features.resize import centre, squash
+from drlh.features.extractor import centre, squash
 
 
 def ramp(height, width):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from drlh.cnn.backbones import Body, begin_body, save_cnn
 from drlh.core.errors import UserError
 from drlh.features import make_extractor
+from drlh.networks.backbone import Body, begin_body, save_cnn
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_it_stands_beside_other_features(tmp_path: Path, pictures: np.ndarray) -
 
 def test_without_a_file_it_is_looked_for_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRLH_CACHE", str(tmp_path))
-    with pytest.raises(UserError, match="drlh pretrain --backbone cnn-small"):
+    with pytest.raises(UserError, match="a file that `drlh pretrain` wrote for cnn-small"):
         make_extractor("cnn-small")
 
 

@@ -1,4 +1,4 @@
-"""Rows of pixels → pictures as a network takes them; shifted and mirrored at random while it learns."""
+"""Rows of pixels → pictures as a network takes them, augmented by random shifts and mirroring while it learns."""
 
 import math
 
@@ -12,7 +12,7 @@ from drlh.core.errors import UserError
 _SHIFT = 1 / 16  # of the picture's width, to every side
 
 
-class Pictures(nn.Module):
+class PixelInput(nn.Module):
     """(n, 3·s²) of `pixelsS`, values 0 to 1 → (n, 3, size, size), standardised by channel."""
 
     def __init__(self, n_in: int, size: int, mean: tuple[float, ...], deviation: tuple[float, ...]) -> None:
@@ -28,7 +28,7 @@ class Pictures(nn.Module):
         if self.raster != self.size:
             pictures = nn.functional.interpolate(pictures, (self.size, self.size), mode="bilinear", antialias=True)
         pictures = (pictures - self.mean) / self.deviation
-        return augmented(pictures, round(_SHIFT * self.size)) if self.training else pictures
+        return augment(pictures, round(_SHIFT * self.size)) if self.training else pictures
 
 
 def picture_rows(pictures: ArrayLike) -> ArrayLike:
@@ -47,13 +47,13 @@ def raster_of(n_in: int) -> int:
     side = math.isqrt(n_in // 3)
     if 3 * side**2 != n_in:
         raise UserError(
-            f"a backbone takes square colour pictures as rows of 3·s² pixels (--features pixels32): got {n_in} columns"
+            f"a backbone takes square colour pictures as rows of 3·s² pixels (for example pixels32): got {n_in} columns"
         )
     return side
 
 
-def augmented(pictures: Tensor, shift: int) -> Tensor:
-    """Half of them mirrored, each moved by up to `shift` pixels; torch's own random numbers decide."""
+def augment(pictures: Tensor, shift: int) -> Tensor:
+    """Half of the pictures mirrored, each moved by up to `shift` pixels; drawn from torch's global generator."""
     n, _, height, width = pictures.shape
     mirrored = torch.rand(n, device=pictures.device) < 0.5
     pictures = torch.where(mirrored[:, None, None, None], pictures.flip(3), pictures)

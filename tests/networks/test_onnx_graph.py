@@ -4,7 +4,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from drlh.features.onnx_graph import Graph
+from drlh.networks.onnx_graph import Graph
 
 RNG = np.random.default_rng(4)
 PICTURES = RNG.integers(0, 256, (2, 7, 9, 3), dtype=np.uint8)
