@@ -14,9 +14,8 @@ from PIL import Image
 
 from drlh.cli import main as cli
 from drlh.core.files import read_npz
-from drlh.serve.options import Options
 from drlh.serve.service import Service
-from drlh.serve.starting import pair_of
+from drlh.serve.settings import ServiceSettings, parse_pair
 
 
 class Outcome(NamedTuple):
@@ -499,15 +498,15 @@ def test_the_demo_writes_a_page_with_pictures_and_can_be_served(run: Run, tmp_pa
     assert page.count('class="good"') > 70
     assert "https://" not in page
     assert all(record["map"] > 0.2 for record in result["records"])
-    offered = Options(Path(result["model"]), result["index"], compare=(pair_of(result["compare"]),))
+    offered = ServiceSettings(Path(result["model"]), result["index"], compare=(parse_pair(result["compare"]),))
     service = Service(offered)
     try:
-        drlh, itq = (station.collection for station in service.stations)
-        assert [station.model.method for station in service.stations] == ["drlh", "itq"]
+        drlh, itq = (deployment.index for deployment in service.deployments)
+        assert [deployment.model.method for deployment in service.deployments] == ["drlh", "itq"]
         ids = list(range(1297))
         details = drlh._reader.describe(ids)
         assert details == itq._reader.describe(ids)
-        assert all(detail and service.pictures.has(number, detail.name) for number, detail in zip(ids, details))
+        assert all(detail and service.pictures.thumbnail_url(number, detail) for number, detail in zip(ids, details))
     finally:
         service.close()
 

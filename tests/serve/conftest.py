@@ -1,7 +1,11 @@
 """Small models and indexes of digits, and services on them."""
 
 import io
+import re
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -17,16 +21,18 @@ from starlette.types import ASGIApp
 
 from drlh.core.files import write_npz
 from drlh.data import DataSet, load, subset
-from drlh.encoding.codes_file import CodeSet
+from drlh.encoding.codes_file import CodeSet, load_codes
+from drlh.encoding.encoding import Encoding
 from drlh.encoding.indexing import load_items, notes_of
+from drlh.encoding.outputs import to_npz
 from drlh.features import make_extractor, with_features
 from drlh.index.local.index import LocalIndex
+from drlh.model import Model
 from drlh.serve.app import create_app
-from drlh.serve.map import kept_at, key_of
-from drlh.serve.options import Limits, Options
-from drlh.serve.run import listen, server_of
+from drlh.serve.map import cache_key, cache_path
+from drlh.serve.server import listen, make_server
 from drlh.serve.service import Service
-from drlh.stages import encode_data, fit_model
+from drlh.serve.settings import Limits, ServiceSettings
 
 N_ITEMS, N_BITS, TOKEN = 240, 16, "a-token-for-the-tests"
 QUICK = {"drlh": {"n_epochs": 4, "n_branches": 1, "hidden": 32}, "itq": {}}
@@ -54,23 +60,31 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     dataset, others = subset(digits, np.arange(N_ITEMS)), subset(digits, np.arange(N_ITEMS, N_ITEMS + 40))
     made = Made(directory, dataset, others)
     for method, parameters in QUICK.items():
-        fit_model(dataset, method, N_BITS, made.model(method), parameters=parameters)
-        codes, _ = encode_data(made.model(method), dataset, directory / "codes.npz")
-        load_items(LocalIndex.create(made.index(method), N_BITS, notes=notes_of(codes)), codes)
-        keep_map(made.index(method), codes)
+        store_map(made.index(method), fit_and_index(directory, method, dataset, method, parameters))
     unknown = replace(dataset, extractor=None, images=None)
-    fit_model(unknown, "drlh", N_BITS, made.model("unknown"), parameters=QUICK["drlh"])
-    codes, _ = encode_data(made.model("unknown"), unknown, directory / "codes.npz")
-    load_items(LocalIndex.create(made.index("unknown"), N_BITS, notes=notes_of(codes)), codes)
-    keep_map(made.index("unknown"), codes)
+    store_map(made.index("unknown"), fit_and_index(directory, "unknown", unknown, "drlh", QUICK["drlh"]))
     return made
 
 
-def keep_map(index: Path, codes: CodeSet) -> None:
+def fit_and_index(directory: Path, name: str, dataset: DataSet, method: str, parameters: dict[str, Any]) -> CodeSet:
+    """Makes NAME.model and NAME-index, and returns the codes in it."""
+    model, index = directory / f"{name}.model", directory / f"{name}-index"
+    Model.fit(dataset, method, N_BITS, **parameters).save(model)
+    codes = encode(model, dataset, directory / f"{name}-codes.npz")
+    load_items(LocalIndex.create(index, N_BITS, notes=notes_of(codes)), codes)
+    return codes
+
+
+def encode(model: Path, dataset: DataSet, path: Path) -> CodeSet:
+    to_npz(Encoding(model, dataset), path)
+    return load_codes(path)
+
+
+def store_map(index: Path, codes: CodeSet) -> None:
     """A map beside the index, so that not every service makes one."""
     ids = np.arange(len(codes))
     places = np.random.default_rng(0).random((len(codes), 2), np.float32)
-    write_npz(kept_at(index), {"key": np.array(key_of(ids, codes.packed)), "places": places})
+    write_npz(cache_path(index), {"key": np.array(cache_key(ids, codes.packed)), "places": places})
 
 
 Serve = Callable[..., Service]
@@ -85,9 +99,9 @@ def serve(made: Made, tmp_path: Path) -> Iterator[Serve]:
             index = tmp_path / f"{method}-index"
             if not index.exists():
                 shutil.copytree(made.index(method), index)
-                shutil.copy(kept_at(made.index(method)), kept_at(index))
+                shutil.copy(cache_path(made.index(method)), cache_path(index))
             given = {"model": made.model(method), "index": str(index), "token": TOKEN} | options
-            service = Service(Options(**given, limits=limits or Limits()))
+            service = Service(ServiceSettings(**given, limits=limits or Limits()))
             stack.callback(service.close)
             return service
 
@@ -97,7 +111,7 @@ def serve(made: Made, tmp_path: Path) -> Iterator[Serve]:
 @contextmanager
 def running(app: ASGIApp) -> Iterator[httpx.Client]:
     """A client of a real server, which ends with the block."""
-    server = server_of(app)
+    server = make_server(app)
     with listen("127.0.0.1", 0) as listener:
         thread = Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
@@ -124,8 +138,37 @@ def client(serve: Serve) -> Iterator[Client]:
 def reading(made: Made) -> Iterator[httpx.Client]:
     """One client for the tests that change nothing."""
     itq = (made.model("itq"), str(made.index("itq")))
-    with running(create_app(Service(Options(made.model(), str(made.index()), compare=(itq,))))) as client:
+    with running(create_app(Service(ServiceSettings(made.model(), str(made.index()), compare=(itq,))))) as client:
         yield client
+
+
+def serve_command(model: Path | str, index: Path | str, *options: str) -> list[str]:
+    """The command line of a service that is a process of its own."""
+    return [sys.executable, "-m", "drlh", "serve", str(model), str(index), *options]
+
+
+@contextmanager
+def process(
+    log: Path, model: Path | str, index: Path | str, *options: str
+) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+    """(address, process) of a service, by default on a free port, which ends with the block."""
+    command = serve_command(model, index, "--port", "0", *options)
+    with log.open("wb") as written, subprocess.Popen(command, stdout=written, stderr=written) as running:
+        try:
+            yield _address_in(log, running), running
+        finally:
+            running.terminate()
+            running.wait(60)
+
+
+def _address_in(log: Path, running: "subprocess.Popen[bytes]") -> str:
+    for _ in range(1200):
+        found = re.search(r"http://[^/\s]+", log.read_text())
+        if found:
+            return found[0]
+        assert running.poll() is None, log.read_text()
+        time.sleep(0.1)
+    raise AssertionError(f"drlh serve did not start: {log.read_text()}")
 
 
 def png(picture: np.ndarray, kind: str = "PNG") -> bytes:

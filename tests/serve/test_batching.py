@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from drlh.serve.batching import Batcher
-from drlh.serve.refusals import Refusal
+from drlh.serve.responses import Refusal
 
 
 def test_what_comes_while_the_thread_works_is_one_batch_in_order() -> None:
@@ -19,7 +19,7 @@ def test_what_comes_while_the_thread_works_is_one_batch_in_order() -> None:
 
     async def ask() -> list[int]:
         with ThreadPoolExecutor(1) as thread:
-            batcher = Batcher(work, thread, waiting=100, largest=8, note=sizes.append)
+            batcher = Batcher(work, thread, max_queue=100, max_batch=8, observe=sizes.append)
             first = asyncio.create_task(batcher(0))
             await asyncio.sleep(0)
             others = [asyncio.create_task(batcher(number)) for number in range(1, 18)]
@@ -39,7 +39,7 @@ def test_a_fault_reaches_all_of_its_batch_and_none_after() -> None:
 
     async def ask() -> list[object]:
         with ThreadPoolExecutor(1) as thread:
-            batcher = Batcher(work, thread, waiting=100)
+            batcher = Batcher(work, thread, max_queue=100)
             bad = await asyncio.gather(*(batcher(number) for number in (5, -1, 6)), return_exceptions=True)
             return [*bad, await batcher(7)]
 
@@ -58,7 +58,7 @@ def test_a_full_line_is_refused_and_who_goes_away_costs_nothing() -> None:
 
     async def ask() -> None:
         with ThreadPoolExecutor(1) as thread:
-            batcher = Batcher(work, thread, waiting=2)
+            batcher = Batcher(work, thread, max_queue=2)
             first = asyncio.create_task(batcher(0))
             await asyncio.sleep(0)
             await asyncio.sleep(0)

@@ -1,20 +1,16 @@
 """The service on PostgreSQL: the same answers, and changes that stay."""
 
 import httpx
-from tests.serve.conftest import Client, Made, bearer, picture_of
+from tests.serve.conftest import Client, Made, bearer, encode, picture_of
 
-from drlh.encoding.codes_file import load_codes
 from drlh.encoding.indexing import load_items, notes_of
 from drlh.index.opening import create_index
-from drlh.stages import encode_data
 
 
 def test_a_service_on_postgresql_answers_as_one_on_a_directory(
     reading: httpx.Client, client: Client, made: Made, postgres_address: str
 ) -> None:
-    path = made.directory / "for-postgres.npz"
-    encode_data(made.model(), made.dataset, path)
-    codes = load_codes(path)
+    codes = encode(made.model(), made.dataset, made.directory / "for-postgres.npz")
     with create_index(postgres_address, codes.n_bits, notes=notes_of(codes)) as engine:
         load_items(engine, codes)
     asked = client(index=postgres_address)

@@ -552,7 +552,7 @@ def serve(
 
     Example: drlh serve photos.model photos-index --data photos/
     """
-    from drlh.serve.starting import start
+    from drlh.serve.server import start
 
     start(
         model, index, data=data, compare=compare or [], host=host, port=port, token_file=token_file, pictures=pictures,

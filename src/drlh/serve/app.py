@@ -1,19 +1,20 @@
-"""The application: routes, the door around them, and one shape for every error."""
+"""The application: routes, the guard around them, and one shape for every error."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
+from drlh.core.codes import bytes_per_code
 from drlh.core.errors import UserError
-from drlh.serve import routes_about, routes_docs, routes_items, routes_search, routes_walk
-from drlh.serve.answers import json_response
+from drlh.model import Model
+from drlh.serve import routes_about, routes_items, routes_search, routes_walk
 from drlh.serve.guard import Guard
-from drlh.serve.openapi import fit_to
-from drlh.serve.refusals import Refusal
+from drlh.serve.responses import Refusal, json_response
 from drlh.serve.service import Service
 
 
@@ -34,27 +35,27 @@ def create_app(service: Service) -> ASGIApp:
     )
     app.state.service = service
     plain = app.openapi
-    app.openapi = lambda: fit_to(plain(), service.main.model)  # type: ignore[method-assign]
-    for routes in (routes_search, routes_walk, routes_items, routes_about, routes_docs):
+    app.openapi = lambda: _fit_schema(plain(), service.main.model)  # type: ignore[method-assign]
+    for routes in (routes_search, routes_walk, routes_items, routes_about):
         app.include_router(routes.router)
-    app.add_exception_handler(Refusal, _refused)
-    app.add_exception_handler(UserError, _mistaken)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(Exception, _failed)
-    return Guard(app, service.options, service.metrics)
+    app.add_exception_handler(Refusal, _on_refusal)
+    app.add_exception_handler(UserError, _on_user_error)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(Exception, _on_failure)
+    return Guard(app, service.settings, service.telemetry)
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _on_refusal(_: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
-    return json_response({"error": error.sentence}, error.status, error.headers)
+    return error.response()
 
 
-async def _mistaken(_: Request, error: Exception) -> Response:
+async def _on_user_error(_: Request, error: Exception) -> Response:
     return json_response({"error": str(error)}, 422)
 
 
-async def _http_error(request: Request, error: Exception) -> Response:
+async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     sentences = {
         404: f"there is nothing at {request.url.path}",
@@ -64,12 +65,25 @@ async def _http_error(request: Request, error: Exception) -> Response:
     return json_response({"error": sentence}, error.status_code, dict(error.headers or {}))
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
+async def _on_invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:])
     return json_response({"error": f"{where}: {first['msg']}"}, 422)
 
 
-async def _failed(_: Request, error: Exception) -> Response:
+async def _on_failure(_: Request, error: Exception) -> Response:
     return json_response({"error": "something went wrong in the service; its log says what"}, 500)
+
+
+def _fit_schema(schema: dict[str, Any], model: Model) -> dict[str, Any]:
+    """`schema` with the lengths of features and codes that the model takes."""
+    for verbs in schema["paths"].values():
+        for operation in verbs.values():
+            content = operation.get("requestBody", {}).get("content", {})
+            for name, field in content.get("application/json", {}).get("schema", {}).get("properties", {}).items():
+                if name == "features":
+                    field |= {"minItems": model.n_features, "maxItems": model.n_features}
+                elif name == "code":
+                    field |= dict.fromkeys(("minLength", "maxLength"), 2 * bytes_per_code(model.n_bits))
+    return schema

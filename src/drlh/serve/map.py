@@ -1,6 +1,7 @@
-"""A map of the collection: t-SNE of a sample of codes, made in the background by a process of its own.
+"""A map of the index: t-SNE of a sample of codes.
 
-A process, for a map takes seconds of a core and no request should feel it; it says how far it is on its stdout.
+t-SNE takes seconds of a core, which no request should notice: it runs in the background as a process of its own
+and reports its progress on stdout.
 """
 
 import asyncio
@@ -18,18 +19,20 @@ from drlh.core.errors import UserError
 from drlh.core.files import digest, read_npz, write_npz
 from drlh.index.base import Index
 from drlh.index.details import Detail
-from drlh.serve.answers import Address, shown
-from drlh.serve.collection import Collection
-from drlh.serve.refusals import Refusal
-from drlh.serve.tsne import STEPS
+from drlh.serve.item_pictures import ItemPictures
+from drlh.serve.responses import Refusal, valid_text
+from drlh.serve.served_index import ServedIndex
+from drlh.serve.tsne import ITERATIONS
 
-_MOST = 2000  # points
+_MAX_POINTS = 2000
 
 
-class CollectionMap:
-    def __init__(self, collection: Collection, index: str, address: Address) -> None:
-        self._collection, self._address = collection, address
-        self._cache = kept_at(Path(index)) if Path(index).is_dir() else None
+class IndexMap:
+    """The map of a served index, which lies at `url`; a directory's map is cached beside it."""
+
+    def __init__(self, index: ServedIndex, url: str, pictures: ItemPictures) -> None:
+        self._index, self._pictures = index, pictures
+        self._cache = cache_path(Path(url)) if Path(url).is_dir() else None
         self.progress = 0.0
         self.changed: set[int] = set()  # ids written since the sample was taken
         self._failed: str | None = None
@@ -38,7 +41,7 @@ class CollectionMap:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._make())
+        self._task = asyncio.create_task(self._build())
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -48,40 +51,39 @@ class CollectionMap:
     async def sample(self) -> tuple[NDArray[np.int64], Packed, list[Detail]]:
         """(ids, codes, details) of at most 2,000 items, looked up once."""
         if self._sample is None:
-            self._sample = asyncio.ensure_future(self._collection.read(_look))
+            self._sample = asyncio.ensure_future(self._index.read(_take_sample))
         try:
             return await asyncio.shield(self._sample)
         except Refusal:
             self._sample = None
             raise
 
-    async def answer(self) -> dict[str, Any]:
+    async def response(self) -> dict[str, Any]:
+        """The points, or how far they are from being ready."""
         if self._failed is not None:
             raise Refusal(503, self._failed)
         ids, _, details = await self.sample()
-        ready = self._places is not None
-        points = []
+        ready, points = self._places is not None, []
         if self._places is not None:
             for number, (x, y), detail in zip(ids.tolist(), self._places.tolist(), details, strict=True):
                 if number in self.changed:
                     continue
-                label = shown(detail.labels[0]) if detail.labels else None
-                points.append(
-                    {"id": number, "x": x, "y": y, "label": label, "thumbnail": self._address(number, detail)}
-                )
-        classes = sorted({shown(label) for detail in details for label in detail.labels})
-        n_items = await self._collection.read(len)
+                label = valid_text(detail.labels[0]) if detail.labels else None
+                thumbnail = self._pictures.thumbnail_url(number, detail)
+                points.append({"id": number, "x": x, "y": y, "label": label, "thumbnail": thumbnail})
+        classes = sorted({valid_text(label) for detail in details for label in detail.labels})
+        n_items = await self._index.read(len)
         progress = 1.0 if ready else self.progress
         return {"ready": ready, "progress": progress, "points": points, "classes": classes, "n_items": n_items}
 
-    async def _make(self) -> None:
+    async def _build(self) -> None:
         try:
             ids, packed, _ = await self.sample()
-            key = key_of(ids, packed)
+            key = cache_key(ids, packed)
             places = self._cached(key)
             if places is None:
-                places = await self._place(unpack(packed, self._collection.n_bits))
-                self._keep(key, places)
+                places = await self._run_tsne(unpack(packed, self._index.n_bits))
+                self._store(key, places)
             self._places = places
         except (Refusal, UserError, OSError) as error:
             self._failed = str(error)
@@ -95,15 +97,15 @@ class CollectionMap:
         except (UserError, KeyError):
             return None
 
-    def _keep(self, key: str, places: NDArray[np.float32]) -> None:
-        """A map that cannot be kept, because others own the place, is made again next time."""
+    def _store(self, key: str, places: NDArray[np.float32]) -> None:
+        """A map that cannot be stored, for lack of permission, is made again next time."""
         if self._cache is not None:
             try:
                 write_npz(self._cache, {"key": np.array(key), "places": places})
             except (UserError, OSError):
                 return
 
-    async def _place(self, codes: NDArray[np.uint8]) -> NDArray[np.float32]:
+    async def _run_tsne(self, codes: NDArray[np.uint8]) -> NDArray[np.float32]:
         with tempfile.TemporaryDirectory(prefix="drlh-map-") as directory:
             codes_file, places_file = Path(directory) / "codes.npz", Path(directory) / "places.npz"
             write_npz(codes_file, {"codes": codes})
@@ -113,36 +115,36 @@ class CollectionMap:
                 env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
             )  # fmt: skip
             try:
-                await self._follow(process)
+                await self._follow_progress(process)
             finally:
                 if process.returncode is None:
                     process.kill()
                     await process.wait()
             return np.asarray(read_npz(places_file, map_members=False)["places"])
 
-    async def _follow(self, process: asyncio.subprocess.Process) -> None:
+    async def _follow_progress(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
         async for line in process.stdout:
             words = line.decode("ascii", "replace").split()
             if words[:2] == ["[t-SNE]", "Iteration"]:
-                self.progress = min(0.99, int(words[2].rstrip(":")) / STEPS)
+                self.progress = min(0.99, int(words[2].rstrip(":")) / ITERATIONS)
         if await process.wait():
             raise UserError("the map could not be made")
 
 
-def kept_at(index: Path) -> Path:
-    """Beside the index, which holds nothing but its own files."""
+def cache_path(index: Path) -> Path:
+    """Beside the directory of the index, which holds nothing but its own files."""
     return Path(f"{index.resolve()}.map.npz")
 
 
-def key_of(ids: NDArray[np.int64], packed: Packed) -> str:
-    """What a map was made from."""
+def cache_key(ids: NDArray[np.int64], packed: Packed) -> str:
+    """A digest of what a map is made from."""
     return digest("map-1", ids, packed)
 
 
-def _look(engine: Index) -> tuple[NDArray[np.int64], Packed, list[Detail]]:
-    ids = engine.sample(_MOST)
-    packed, there = engine.codes(ids)
-    details = engine.describe(ids)
-    kept = [row for row, detail in enumerate(details) if detail is not None and there[row]]
+def _take_sample(index: Index) -> tuple[NDArray[np.int64], Packed, list[Detail]]:
+    ids = index.sample(_MAX_POINTS)
+    packed, present = index.codes(ids)
+    details = index.describe(ids)
+    kept = [row for row, detail in enumerate(details) if detail is not None and present[row]]
     return ids[kept], packed[kept], [detail for detail in details if detail is not None]

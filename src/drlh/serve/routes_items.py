@@ -1,27 +1,29 @@
-"""Items: looking at them, their pictures, adding and removing."""
+"""Items: their names, codes and pictures; adding and removing them."""
 
 import hashlib
 import hmac
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
-from drlh.serve.answers import code_of, json_response, shown
-from drlh.serve.collection import MOST_ID
-from drlh.serve.inputs import ItemQuery, ItemSettings, read_input
-from drlh.serve.openapi import body
-from drlh.serve.pictures import thumbnail
-from drlh.serve.refusals import Refusal
-from drlh.serve.schemas import AddedAnswer, ErrorAnswer, ItemAnswer, RemovedAnswer, SamplesAnswer, answers
+from drlh.serve.inputs import ItemForm, ItemId, ItemQuery, read_input
+from drlh.serve.item_pictures import thumbnail
+from drlh.serve.responses import Refusal, code_fields, json_response
+from drlh.serve.schemas import (
+    AddedAnswer,
+    ErrorAnswer,
+    ItemAnswer,
+    RemovedAnswer,
+    SamplesAnswer,
+    answers,
+    request_body,
+)
 from drlh.serve.service import Service, service_of
 
 router = APIRouter()
-ItemId = Annotated[int, Path(alias="id", ge=0, le=MOST_ID)]
-
-
 _PICTURE: dict[int | str, dict[str, Any]] = answers(ErrorAnswer, 404) | {
     200: {"description": "The picture.", "content": {"image/png": {}, "image/jpeg": {}}},
-    304: {"description": "The picture is the one you have."},
+    304: {"description": "The picture has not changed."},
 }
 
 
@@ -29,21 +31,19 @@ _PICTURE: dict[int | str, dict[str, Any]] = answers(ErrorAnswer, 404) | {
 async def item(request: Request, number: ItemId) -> Response:
     """An item: its name, labels and code."""
     service = service_of(request)
-    packed, detail = await service.main.collection.item(number)
-    about = {"id": number, "name": shown(detail.name), "labels": [shown(label) for label in detail.labels]}
-    code = code_of(packed, service.main.n_bits)
-    return json_response(about | code | {"thumbnail": service.pictures.address(number, detail)})
+    packed, detail = await service.main.index.item(number)
+    return json_response(service.pictures.item_fields(number, detail) | code_fields(packed, service.main.model.n_bits))
 
 
 @router.get("/items/{id}/thumbnail", responses=_PICTURE)
 async def item_thumbnail(request: Request, number: ItemId) -> Response:
     """A small picture of an item."""
     service = service_of(request)
-    _, detail = await service.main.collection.item(number)
-    picture = await service.decoding(lambda: service.pictures.picture(number, detail.name))
+    _, detail = await service.main.index.item(number)
+    picture = await service.run_decoding(lambda: service.pictures.picture(number, detail.name))
     if picture is None:
         raise Refusal(404, f"the service has no picture of item {number}")
-    content, kind = await service.decoding(lambda: thumbnail(picture))
+    content, kind = await service.run_decoding(lambda: thumbnail(picture))
     tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
     headers = {"Cache-Control": "private, max-age=300", "ETag": tag}
     if request.headers.get("if-none-match") == tag:
@@ -53,31 +53,31 @@ async def item_thumbnail(request: Request, number: ItemId) -> Response:
 
 @router.post(
     "/items",
-    openapi_extra=body(ItemQuery, ItemSettings),
+    openapi_extra=request_body(ItemQuery, ItemForm),
     responses=answers(AddedAnswer, 401, 403, 408, 415, status=201),
     status_code=201,
 )
 async def add_item(request: Request) -> Response:
     """Add an item, or replace the one with the same id. Needs the token."""
     service = service_of(request)
-    check_token(request, service)
-    given = await read_input(request, ItemSettings, ItemQuery, service.options.limits)
+    _check_token(request, service)
+    given = await read_input(request, ItemForm, ItemQuery, service.settings.limits)
     raw = None
     if given.image is None:
         packed = await service.code_of(service.main, given)
     else:
         raw, picture = await service.decode(given.image)
-        packed = (await service.encode(service.main, picture)).packed
-    asked = given.settings
+        packed = (await service.main.inference.encode_picture(picture)).packed
+    asked = given.fields
     number = await service.add(packed, asked.id, asked.name, tuple(dict.fromkeys(asked.labels)), raw)
-    return json_response({"id": number} | code_of(packed, service.main.n_bits), 201)
+    return json_response({"id": number} | code_fields(packed, service.main.model.n_bits), 201)
 
 
 @router.delete("/items/{id}", responses=answers(RemovedAnswer, 401, 403, 404))
 async def remove_item(request: Request, number: ItemId) -> Response:
     """Remove an item. Needs the token."""
     service = service_of(request)
-    check_token(request, service)
+    _check_token(request, service)
     if not await service.remove(number):
         raise Refusal(404, f"there is no item {number} in the index")
     return json_response({"removed": 1})
@@ -90,10 +90,10 @@ async def samples(request: Request, n: Annotated[int, Query(ge=1, le=200)] = 12)
     return json_response({"items": await service.samples(n)})
 
 
-def check_token(request: Request, service: Service) -> None:
-    wanted = service.options.token
+def _check_token(request: Request, service: Service) -> None:
+    wanted = service.settings.token
     if wanted is None:
-        raise Refusal(403, "this service was started without a token, so nothing can be changed: see --token-file")
+        raise Refusal(403, "this service was started without a token, so nothing can be changed")
     kind, _, given = request.headers.get("authorization", "").partition(" ")
     if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), wanted.encode()):
         challenge = {"WWW-Authenticate": "Bearer"}

@@ -1,4 +1,4 @@
-"""Codes and neighbours: /encode, /search, /compare, /methods."""
+"""Codes and nearest neighbors: /encode, /search, /compare, /methods."""
 
 import asyncio
 import time
@@ -7,54 +7,53 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from drlh.core.codes import Packed
-from drlh.serve.answers import code_of, hits_of, json_response
 from drlh.serve.inputs import (
+    CompareForm,
     CompareQuery,
-    CompareSettings,
+    EncodeForm,
     EncodeQuery,
-    EncodeSettings,
     Input,
+    SearchForm,
     SearchQuery,
-    SearchSettings,
     read_input,
 )
-from drlh.serve.openapi import body
-from drlh.serve.schemas import CodeAnswer, CompareAnswer, MethodsAnswer, SearchAnswer, answers
-from drlh.serve.searching import Query
-from drlh.serve.service import Service, Station, service_of
+from drlh.serve.responses import code_fields, json_response
+from drlh.serve.schemas import CodeAnswer, CompareAnswer, MethodsAnswer, SearchAnswer, answers, request_body
+from drlh.serve.served_index import NeighborQuery, Neighbors
+from drlh.serve.service import Deployment, Service, service_of
 
 router = APIRouter()
-_K = 20  # hits where no number is asked for
+_DEFAULT_K = 20
 
 
 @router.post(
     "/search",
-    openapi_extra=body(SearchQuery, SearchSettings),
+    openapi_extra=request_body(SearchQuery, SearchForm),
     responses=answers(SearchAnswer, 404, 408, 415),
 )
 async def search(request: Request) -> Response:
     """The nearest items of an image, a feature vector, a code or an item: k of them, or those within a radius."""
     service = service_of(request)
-    given = await read_input(request, SearchSettings, SearchQuery, service.options.limits)
+    given = await read_input(request, SearchForm, SearchQuery, service.settings.limits)
     start = time.perf_counter()
     packed = await service.code_of(service.main, given)
-    asked = given.settings
-    k = asked.k or (_K if asked.radius is None else service.options.limits.hits)
-    answer = await service.main.collection.search(Query(packed, k, asked.radius, asked.label))
-    shown = code_of(packed, service.main.n_bits)
-    shown["hits"] = hits_of(answer, service.pictures.address)
-    shown["more"] = asked.radius is not None and len(answer.ids) == k
-    shown["milliseconds"] = _since(start)
-    return json_response(shown)
+    asked = given.fields
+    k = asked.k or (_DEFAULT_K if asked.radius is None else service.settings.limits.max_hits)
+    neighbors = await service.main.index.search(NeighborQuery(packed, k, asked.radius, asked.label))
+    answer = code_fields(packed, service.main.model.n_bits)
+    answer["hits"] = _hits(service, neighbors)
+    answer["more"] = asked.radius is not None and len(neighbors.ids) == k
+    answer["milliseconds"] = _since(start)
+    return json_response(answer)
 
 
-@router.post("/encode", openapi_extra=body(EncodeQuery, EncodeSettings), responses=answers(CodeAnswer, 408, 415))
+@router.post("/encode", openapi_extra=request_body(EncodeQuery, EncodeForm), responses=answers(CodeAnswer, 408, 415))
 async def encode(request: Request) -> Response:
     """The code of an image or of a feature vector."""
     service = service_of(request)
-    given = await read_input(request, EncodeSettings, EncodeQuery, service.options.limits)
+    given = await read_input(request, EncodeForm, EncodeQuery, service.settings.limits)
     packed = await service.code_of(service.main, given)
-    return json_response(code_of(packed, service.main.n_bits))
+    return json_response(code_fields(packed, service.main.model.n_bits))
 
 
 @router.get("/methods", responses=answers(MethodsAnswer))
@@ -62,59 +61,75 @@ async def methods(request: Request) -> Response:
     """The methods that can be compared, the service's own first."""
     service = service_of(request)
     rows = []
-    for station in service.stations:
-        about = {"name": station.model.method, "n_bits": station.n_bits, "walks": station.model.walks}
-        rows.append(about | {"items": await station.collection.read(len), "main": station is service.main})
+    for deployment in service.deployments:
+        model, n_items = deployment.model, await deployment.index.read(len)
+        about = {"name": model.method, "n_bits": model.n_bits, "walks": model.walks}
+        rows.append(about | {"items": n_items, "main": deployment is service.main})
     return json_response({"methods": rows})
 
 
 @router.post(
     "/compare",
-    openapi_extra=body(CompareQuery, CompareSettings),
+    openapi_extra=request_body(CompareQuery, CompareForm),
     responses=answers(CompareAnswer, 404, 408, 415),
 )
 async def compare(request: Request) -> Response:
     """The same query under every method, with the share of hits that share a label with it."""
     service = service_of(request)
-    given = await read_input(request, CompareSettings, CompareQuery, service.options.limits)
-    k, labels = given.settings.k or _K, await _labels(service, given)
+    given = await read_input(request, CompareForm, CompareQuery, service.settings.limits)
+    k, labels = given.fields.k or _DEFAULT_K, await _labels(service, given)
     picture = None if given.image is None else (await service.decode(given.image))[1]
 
-    async def one(station: Station) -> dict[str, Any]:
+    async def one(deployment: Deployment) -> dict[str, Any]:
         start = time.perf_counter()
         if picture is None:
-            packed = await service.code_of(station, given)
+            packed = await service.code_of(deployment, given)
         else:
-            packed = (await service.encode(station, picture)).packed
-        return await _compared(service, station, packed, k, labels, getattr(given.settings, "id", None), start)
+            packed = (await deployment.inference.encode_picture(picture)).packed
+        return await _compared(service, deployment, packed, k, labels, getattr(given.fields, "id", None), start)
 
-    rows = await asyncio.gather(*(one(station) for station in service.stations))
+    rows = await asyncio.gather(*(one(deployment) for deployment in service.deployments))
     return json_response({"k": k, "label": labels, "methods": rows})
 
 
 async def _labels(service: Service, given: Input) -> list[str] | None:
-    """What the query shows, where that is known."""
-    if given.settings.label is not None:
-        return [given.settings.label]
-    if getattr(given.settings, "id", None) is None:
+    """The labels of the query, if they are known."""
+    if given.fields.label is not None:
+        return [given.fields.label]
+    if getattr(given.fields, "id", None) is None:
         return None
-    _, detail = await service.main.collection.item(given.settings.id)
+    _, detail = await service.main.index.item(given.fields.id)
     return list(detail.labels) or None
 
 
 async def _compared(
-    service: Service, station: Station, packed: Packed, k: int, labels: list[str] | None, own: int | None, start: float
+    service: Service,
+    deployment: Deployment,
+    packed: Packed,
+    k: int,
+    labels: list[str] | None,
+    own_id: int | None,
+    start: float,
 ) -> dict[str, Any]:
-    # An item finds itself, which says nothing about the method.
-    answer = await station.collection.search(Query(packed, k if own is None else k + 1))
-    hits = [hit for hit in hits_of(answer, service.pictures.address) if hit["id"] != own][:k]
+    # An item always finds itself, which says nothing about the method.
+    neighbors = await deployment.index.search(NeighborQuery(packed, k if own_id is None else k + 1))
+    hits = [hit for hit in _hits(service, neighbors) if hit["id"] != own_id][:k]
     for rank, hit in enumerate(hits, 1):
         hit["rank"] = rank
     precision = None
     if labels and hits:
         precision = sum(bool(set(labels) & set(hit["labels"])) for hit in hits) / len(hits)
-    shown = {"name": station.model.method} | code_of(packed, station.n_bits)
-    return shown | {"hits": hits, "precision": precision, "milliseconds": _since(start)}
+    about = {"name": deployment.model.method} | code_fields(packed, deployment.model.n_bits)
+    return about | {"hits": hits, "precision": precision, "milliseconds": _since(start)}
+
+
+def _hits(service: Service, found: Neighbors) -> list[dict[str, Any]]:
+    columns = zip(found.ids, found.details, found.distances, found.codes, found.bits, found.differs, strict=True)
+    return [
+        service.pictures.item_fields(number, detail)
+        | {"rank": rank, "distance": distance, "code": code, "bits": bits, "differs": differs}
+        for rank, (number, detail, distance, code, bits, differs) in enumerate(columns, 1)
+    ]
 
 
 def _since(start: float) -> float:

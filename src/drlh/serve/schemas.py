@@ -1,8 +1,10 @@
-"""What answers look like, for `openapi.json` and `/docs`."""
+"""The shapes of requests and responses, for `openapi.json` and `/docs`."""
 
 from typing import Any
 
 from pydantic import BaseModel, Field
+
+from drlh.serve.inputs import RequestFields
 
 
 class ErrorAnswer(BaseModel):
@@ -22,7 +24,7 @@ class ItemShown(BaseModel):
     thumbnail: str | None
 
 
-class Hit(ItemShown):
+class SearchHit(ItemShown):
     rank: int
     distance: int
     code: str
@@ -31,22 +33,22 @@ class Hit(ItemShown):
 
 
 class SearchAnswer(CodeAnswer):
-    hits: list[Hit] = Field(description="Nearest first, ties by id.")
+    hits: list[SearchHit] = Field(description="Nearest first, ties by id.")
     more: bool = Field(description="With a radius: whether more items may lie within it than were returned.")
     milliseconds: float
 
 
-class Step(BaseModel):
+class WalkStep(BaseModel):
     step: int
     flipped: list[int] = Field(description="Bits that changed since the step before.")
     bits: str
     code: str
-    q: list[float | None] = Field(description="Value of each action here; null where the walk ended before asking.")
+    q: list[float | None] = Field(description="Q-value of each action here; null at the step limit.")
     distances: list[int] = Field(description="Hamming distance to the codeword of each class.")
     action: int | None = Field(description="The action taken here, null at the step limit.")
 
 
-class Nearest(BaseModel):
+class NearestClass(BaseModel):
     name: str = Field(alias="class")
     distance: int
 
@@ -56,9 +58,9 @@ class WalkAnswer(CodeAnswer):
     classes: list[str]
     codewords: list[str] = Field(description="The codeword of each class, as bits.")
     actions: list[list[int]] = Field(description="Bits that each action flips; the last one flips none and stops.")
-    steps: list[Step]
+    steps: list[WalkStep]
     stopped: bool = Field(description="Whether the agent stopped by itself, before the step limit.")
-    nearest: Nearest
+    nearest: NearestClass
 
 
 class ItemAnswer(ItemShown, CodeAnswer):
@@ -77,7 +79,7 @@ class SamplesAnswer(BaseModel):
     items: list[ItemShown]
 
 
-class Point(BaseModel):
+class MapPoint(BaseModel):
     id: int
     x: float
     y: float
@@ -88,12 +90,12 @@ class Point(BaseModel):
 class MapAnswer(BaseModel):
     ready: bool
     progress: float
-    points: list[Point]
+    points: list[MapPoint]
     classes: list[str]
     n_items: int
 
 
-class Method(BaseModel):
+class ServedMethod(BaseModel):
     name: str
     n_bits: int
     items: int
@@ -102,12 +104,12 @@ class Method(BaseModel):
 
 
 class MethodsAnswer(BaseModel):
-    methods: list[Method]
+    methods: list[ServedMethod]
 
 
-class Compared(CodeAnswer):
+class ComparedMethod(CodeAnswer):
     name: str
-    hits: list[Hit]
+    hits: list[SearchHit]
     precision: float | None = Field(description="Share of hits that share a label with the query.")
     milliseconds: float
 
@@ -115,7 +117,7 @@ class Compared(CodeAnswer):
 class CompareAnswer(BaseModel):
     k: int
     label: list[str] | None
-    methods: list[Compared]
+    methods: list[ComparedMethod]
 
 
 class StatsAnswer(BaseModel):
@@ -142,7 +144,7 @@ class ReadyAnswer(BaseModel):
     items: int
 
 
-_WHY = {
+_DESCRIPTIONS = {
     400: "The host name is not one this service answers to.",
     401: "The token is missing or wrong.",
     403: "The service was started without a token.",
@@ -155,12 +157,34 @@ _WHY = {
     429: "Too many requests from one address.",
     503: "The index does not answer, or too many requests wait.",
 }
-_ALWAYS = (400, 413, 422, 429, 503)
+_EVERYWHERE = (400, 413, 422, 429, 503)
 
 
-def answers(model: type[BaseModel], *refusals: int, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """The `responses` of an endpoint that answers with `model` or refuses."""
+def answers(model: type[BaseModel], *errors: int, status: int = 200) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of an endpoint that answers with `model` or one of the errors."""
     found: dict[int | str, dict[str, Any]] = {status: {"model": model, "description": "What was asked for."}}
-    for code in sorted({*_ALWAYS, *refusals}):
-        found[code] = {"model": ErrorAnswer, "description": _WHY[code]}
+    for code in sorted({*_EVERYWHERE, *errors}):
+        found[code] = {"model": ErrorAnswer, "description": _DESCRIPTIONS[code]}
     return found
+
+
+def request_body(query: type[RequestFields], form: type[RequestFields]) -> dict[str, Any]:
+    """The request body of an endpoint: JSON with exactly one of its sources, or a form with a picture."""
+    as_json, as_form = _schema(query), _schema(form)
+    as_json.pop("required", None)
+    as_json["oneOf"] = [{"required": [name]} for name in query.sources]
+    picture = {"type": "string", "format": "binary", "description": "A picture file."}
+    as_form["properties"] = {"image": picture} | as_form.get("properties", {})
+    as_form["required"] = ["image"]
+    content = {"application/json": {"schema": as_json}, "multipart/form-data": {"schema": as_form}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def _schema(fields: type[RequestFields]) -> dict[str, Any]:
+    """The schema of the fields, which are optional but never null."""
+    schema = fields.model_json_schema()
+    for name, field in schema.get("properties", {}).items():
+        options = [option for option in field.get("anyOf", ()) if option != {"type": "null"}]
+        if len(options) == 1:
+            schema["properties"][name] = options[0]
+    return schema

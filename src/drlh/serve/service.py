@@ -1,4 +1,4 @@
-"""Everything a running service holds: models with their indexes, pictures, the map, and the threads that work."""
+"""A running service: deployed models with their indexes, pictures, the map, and the threads they work on."""
 
 import asyncio
 import time
@@ -13,141 +13,115 @@ from fastapi import Request
 from starlette.datastructures import UploadFile
 
 from drlh.core.codes import Packed, from_hex
-from drlh.core.errors import UserError
 from drlh.data import DataSet, load
 from drlh.data.catalog import SETS, find_set
 from drlh.data.picture import Picture
-from drlh.serve.answers import shown
-from drlh.serve.collection import Collection
-from drlh.serve.inputs import Input
-from drlh.serve.map import CollectionMap
-from drlh.serve.metrics import Metrics
-from drlh.serve.model import Encoded, Model, check_index
-from drlh.serve.options import Options
-from drlh.serve.pictures import Pictures
-from drlh.serve.refusals import Refusal
-from drlh.serve.uploads import read_upload
+from drlh.model import Model
+from drlh.serve.batching import Inference
+from drlh.serve.inputs import Input, read_upload
+from drlh.serve.item_pictures import ItemPictures
+from drlh.serve.map import IndexMap
+from drlh.serve.served_index import ServedIndex
+from drlh.serve.settings import ServiceSettings
+from drlh.serve.telemetry import Telemetry
 
 Result = TypeVar("Result")
 _DECODERS = 2  # pictures decoded at the same time, which bounds their memory
 
 
 @dataclass(frozen=True)
-class Station:
-    """A model and the index of its codes."""
+class Deployment:
+    """A model, the thread that runs it, and the index of its codes."""
 
     model: Model
-    collection: Collection
-
-    @property
-    def n_bits(self) -> int:
-        return self.model.n_bits
+    inference: Inference
+    index: ServedIndex
 
 
 class Service:
-    def __init__(self, options: Options) -> None:
-        self.options = options
+    def __init__(self, settings: ServiceSettings) -> None:
+        self.settings = settings
         self.started = time.time()
-        self.metrics = Metrics()
-        self._thinking = ThreadPoolExecutor(1, "drlh-model")
-        self._decoding = ThreadPoolExecutor(_DECODERS, "drlh-decoding")
-        self.stations: list[Station] = []
+        self.telemetry = Telemetry()
+        self._model_thread = ThreadPoolExecutor(1, "drlh-model")
+        self._decoders = ThreadPoolExecutor(_DECODERS, "drlh-decoding")
+        self.deployments: list[Deployment] = []
         try:
-            for model, index in ((options.model, options.index), *options.compare):
-                self.stations.append(self._station(model, index))
-            self.pictures = Pictures(_data_set(options, self.main), options.pictures)
+            for model, index in ((settings.model, settings.index), *settings.compare):
+                self.deployments.append(self._deploy(model, index))
+            self.main = self.deployments[0]
+            self.pictures = ItemPictures(_data_set(settings, self.main), settings.pictures)
         except BaseException:
             self.close()
             raise
-        self.map = CollectionMap(self.main.collection, options.index, self.pictures.address)
+        self.map = IndexMap(self.main.index, settings.index, self.pictures)
 
-    @property
-    def main(self) -> Station:
-        return self.stations[0]
-
-    def _station(self, path: Path, index: str) -> Station:
-        waiting = self.options.limits.waiting
-        collection = Collection(index, waiting=waiting, note=self.metrics.batches("index"))
+    def _deploy(self, path: Path, url: str) -> Deployment:
+        max_queue = self.settings.limits.max_queue
+        index = ServedIndex(url, max_queue=max_queue, observe=self.telemetry.batch_observer("index"))
         try:
-            model = Model(path, self._thinking, waiting=waiting, note=self.metrics.batches("model"))
-            check_index(model, collection.notes, collection.n_bits, collection.shown)
+            model = Model.load(path)
+            model.check_index(index, index.shown_url)
+            observe = self.telemetry.batch_observer("model")
+            inference = Inference(model, self._model_thread, self._decoders, max_queue=max_queue, observe=observe)
         except BaseException:
-            collection.close()
+            index.close()
             raise
-        return Station(model, collection)
+        return Deployment(model, inference, index)
 
     async def decode(self, image: UploadFile) -> tuple[bytes, Picture]:
-        return await self.decoding(lambda: read_upload(image.file, self.options.limits))
+        """The bytes of an uploaded picture and its pixels."""
+        return await self.run_decoding(partial(read_upload, image.file, self.settings.limits))
 
-    async def encode(self, station: Station, picture: Picture) -> Encoded:
-        prepared = await self.decoding(lambda: station.model.prepare(picture))
-        return await station.model.encode(prepared)
+    async def run_decoding(self, work: Callable[[], Result]) -> Result:
+        """`work` on one of the threads that decode pictures."""
+        return await asyncio.get_running_loop().run_in_executor(self._decoders, work)
 
-    async def code_of(self, station: Station, given: Input) -> Packed:
-        """The code (1, bytes) that a query speaks of."""
+    async def code_of(self, deployment: Deployment, given: Input) -> Packed:
+        """The code (1, bytes) of what a request holds: a picture, features, a code or an id."""
         if given.image is not None:
             _, picture = await self.decode(given.image)
-            return (await self.encode(station, picture)).packed
-        query = given.settings
+            return (await deployment.inference.encode_picture(picture)).packed
+        query = given.fields
         if getattr(query, "code", None) is not None:
-            try:
-                return from_hex(query.code, station.n_bits)
-            except UserError as error:
-                raise Refusal(422, str(error)) from error
+            return from_hex(query.code, deployment.model.n_bits)
         if query.features is not None:
-            return (await station.model.encode(station.model.check_features(query.features))).packed
-        packed, _ = await station.collection.item(query.id)
+            return (await deployment.inference.encode_features(query.features)).packed
+        packed, _ = await deployment.index.item(query.id)
         return packed
 
     async def add(
         self, packed: Packed, number: int | None, name: str | None, labels: tuple[str, ...], raw: bytes | None
     ) -> int:
-        """One new item with its picture; returns its id."""
-        beside = partial(self.pictures.replaced, raw=raw)
-        chosen = await self.main.collection.add(packed, number, name, labels, beside)
+        """Adds an item with its picture and returns its id."""
+        chosen = await self.main.index.add(packed, number, name, labels, partial(self.pictures.replaced, raw=raw))
         self.map.changed.add(chosen)
         return chosen
 
     async def remove(self, number: int) -> int:
-        n_removed = await self.main.collection.remove(number)
-        await self.decoding(lambda: self.pictures.drop(number))
+        n_removed = await self.main.index.remove(number)
+        await self.run_decoding(lambda: self.pictures.drop(number))
         self.map.changed.add(number)
         return n_removed
 
     async def samples(self, n: int) -> list[dict[str, Any]]:
         """Items to start from: one of each class in turn."""
         ids, _, details = await self.map.sample()
-        turns: dict[str, int] = {}
+        n_seen: dict[str, int] = {}
         order = []
         for row, detail in enumerate(details):
             if int(ids[row]) in self.map.changed:
                 continue
             label = detail.labels[0] if detail.labels else ""
-            turns[label] = turns.get(label, -1) + 1
-            order.append((turns[label], label, row))
-        rows = [row for _, _, row in sorted(order)[:n]]
-        return [
-            {
-                "id": int(ids[row]),
-                "name": shown(details[row].name),
-                "labels": [shown(label) for label in details[row].labels],
-                "thumbnail": self.pictures.address(int(ids[row]), details[row]),
-            }
-            for row in rows
-        ]
-
-    async def thinking(self, work: Callable[[], Result]) -> Result:
-        """`work` on the thread of the models."""
-        return await asyncio.get_running_loop().run_in_executor(self._thinking, work)
-
-    async def decoding(self, work: Callable[[], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._decoding, work)
+            n_seen[label] = n_seen.get(label, -1) + 1
+            order.append((n_seen[label], label, row))
+        return [self.pictures.item_fields(int(ids[row]), details[row]) for _, _, row in sorted(order)[:n]]
 
     def close(self) -> None:
-        for station in self.stations:
-            station.collection.close()
-        self._thinking.shutdown()
-        self._decoding.shutdown()
+        for deployment in self.deployments:
+            deployment.index.close()
+        self._model_thread.shutdown()
+        self._decoders.shutdown()
 
 
 def service_of(request: Request) -> Service:
@@ -155,9 +129,9 @@ def service_of(request: Request) -> Service:
     return service
 
 
-def _data_set(options: Options, main: Station) -> DataSet | None:
-    """The data set that was encoded: the one named, or the one the index names where it is on this machine."""
-    if options.data is not None:
-        return load(options.data)
-    name: Any = main.collection.notes.get("data")
+def _data_set(settings: ServiceSettings, main: Deployment) -> DataSet | None:
+    """The data set that was encoded: the one given, or the one the index names if it is on this machine."""
+    if settings.data is not None:
+        return load(settings.data)
+    name: Any = main.index.notes.get("data")
     return load(name) if name in SETS and find_set(name) is not None else None

@@ -1,11 +1,7 @@
 """A real `drlh serve` on a small collection, and a real Chromium that looks at its page."""
 
 import os
-import re
 import shutil
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,11 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.serve.conftest import N_BITS, Made, picture_of
+from tests.serve.conftest import N_BITS, Made, fit_and_index, picture_of, process
 
-from drlh.encoding.indexing import load_items, notes_of
+from drlh.encoding.indexing import load_items
 from drlh.index.local.index import LocalIndex
-from drlh.stages import encode_data, fit_model
 
 MAP_PATIENCE = 300_000  # milliseconds: the map is made at the lowest priority, and a busy machine lets it wait
 # The points of the map where the page puts them.
@@ -40,7 +35,7 @@ class Files:
     directory: Path
 
     def of(self, method: str, index: str | None = None) -> tuple[str, str]:
-        """The first two words for `drlh serve`."""
+        """The model and the index for `drlh serve`."""
         return str(self.directory / f"{method}.model"), str(self.directory / f"{index or method}-index")
 
 
@@ -55,40 +50,23 @@ def made_for_browser(chromium: str, request: pytest.FixtureRequest) -> Made:
 def files(made_for_browser: Made, tmp_path_factory: pytest.TempPathFactory) -> Files:
     made, directory = made_for_browser, tmp_path_factory.mktemp("served")
     for method, parameters in LEARNT.items():
-        fit_model(made.dataset, method, N_BITS, directory / f"{method}.model", parameters=parameters)
-        codes, _ = encode_data(directory / f"{method}.model", made.dataset, directory / f"{method}-codes.npz")
-        load_items(LocalIndex.create(directory / f"{method}-index", N_BITS, notes=notes_of(codes)), codes)
+        codes = fit_and_index(directory, method, made.dataset, method, parameters)
     load_items(LocalIndex.create(directory / "bare-index", N_BITS), codes)  # it does not say where the pictures are
     LocalIndex.create(directory / "empty-index", N_BITS)
     return Files(made, directory)
 
 
 @contextmanager
-def serving(log: Path, *words: str) -> Iterator[str]:
+def serving(log: Path, model: str, index: str, *options: str) -> Iterator[str]:
     """The address of a server that runs as a process of its own until the end of the block."""
-    command = [sys.executable, "-m", "drlh", "serve", *words]
-    with log.open("w") as written, subprocess.Popen(command, stdout=written, stderr=written) as process:
-        try:
-            yield address_in(log, process)
-        finally:
-            process.terminate()
-
-
-def address_in(log: Path, process: "subprocess.Popen[bytes]") -> str:
-    for _ in range(600):
-        found = re.search(r"http://[^/\s]+/", log.read_text())
-        if found:
-            return found[0]
-        if process.poll() is not None:
-            break
-        time.sleep(0.1)
-    raise AssertionError(f"drlh serve did not start: {log.read_text()}")
+    with process(log, model, index, *options) as (address, _):
+        yield f"{address}/"
 
 
 @pytest.fixture(scope="session")
 def server(files: Files) -> Iterator[str]:
     """DRLH with pictures, and ITQ beside it."""
-    words = (*files.of("drlh"), "--compare", "=".join(files.of("itq")), "--port", "0")
+    words = (*files.of("drlh"), "--compare", "=".join(files.of("itq")))
     with serving(files.directory / "server.log", *words) as address:
         yield address
 
@@ -96,7 +74,7 @@ def server(files: Files) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def bare_server(files: Files) -> Iterator[str]:
     """A method that does not walk, alone, and items without pictures."""
-    words = (*files.of("itq", "bare"), "--max-megabytes", "0.2", "--port", "0")
+    words = (*files.of("itq", "bare"), "--max-megabytes", "0.2")
     with serving(files.directory / "bare.log", *words) as address:
         yield address
 

@@ -82,7 +82,7 @@ def test_an_empty_index_and_a_server_that_goes_and_comes_back(
     visit: Visits, files: Files, tmp_path: Path, keep: Keep
 ) -> None:
     visit.tolerate("ERR_", "409")
-    with serving(tmp_path / "empty.log", *files.of("itq", "empty"), "--port", "0") as home:
+    with serving(tmp_path / "empty.log", *files.of("itq", "empty")) as home:
         page = visit(home=home)
         page.wait_for_selector(".state code")
         assert "The index is empty" in page.text_content("#panel-search")

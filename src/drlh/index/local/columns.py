@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.data.base import Labels
+from drlh.data.labels import Labels
 from drlh.index.base import Ids
 from drlh.index.details import Detail, Details
 

@@ -67,7 +67,7 @@ export class Methods {
       return false;
     }
     if (this.#served.length > 1) return true;
-    const how = make("code", {}, "drlh serve MODEL INDEX --compare OTHER.model=OTHER-INDEX");
+    const how = make("code", {}, "drlh serve MODEL --index INDEX --compare OTHER.model=OTHER-INDEX");
     this.panel.replaceChildren(empty("Only one method is served", "To see another beside it, start ", how, "."));
     return false;
   }

@@ -1,4 +1,4 @@
-"""The pictures of items: from the data set that was encoded, by name, or kept when they were uploaded, by id."""
+"""The pictures of items: from the data set that was encoded, by name, or stored when they were uploaded, by id."""
 
 import io
 from collections.abc import Iterator
@@ -15,41 +15,49 @@ from drlh.core.files import atomic_path
 from drlh.data import DataSet
 from drlh.data.picture import Picture, decode_picture
 from drlh.index.details import Detail
-from drlh.serve.model import Model
+from drlh.model import Model
+from drlh.serve.responses import valid_text
 
 _SMALL, _LARGE = 96, 256  # pixels: of a thumbnail's shorter side at least, of its longer side at most
 
 
-class Pictures:
-    """Names lead to pictures through the data set's own list, so no name can point anywhere else."""
+class ItemPictures:
+    """Names are looked up in the data set's own list, so no name can point at any other file."""
 
     def __init__(self, dataset: DataSet | None, directory: Path | None) -> None:
         self.dataset, self._directory = dataset, directory
         self._rows: dict[str, int] = {}
         if dataset is not None:
             self._rows = {dataset.name_of(row): row for row in range(len(dataset))}
-        self._kept: set[int] = set()
+        self._images = None if dataset is None else dataset.images
+        self._stored: set[int] = set()
         if directory is not None:
             _make(directory)
-            self._kept = {int(path.stem) for path in directory.glob("*.picture") if path.stem.isdecimal()}
+            self._stored = {int(path.stem) for path in directory.glob("*.picture") if path.stem.isdecimal()}
 
-    def has(self, number: int, name: str) -> bool:
-        in_data = self.dataset is not None and self.dataset.images is not None and name in self._rows
-        return in_data or number in self._kept
+    def item_fields(self, number: int, detail: Detail) -> dict[str, Any]:
+        """An item as every response shows it."""
+        labels = [valid_text(label) for label in detail.labels]
+        thumbnail = self.thumbnail_url(number, detail)
+        return {"id": number, "name": valid_text(detail.name), "labels": labels, "thumbnail": thumbnail}
+
+    def thumbnail_url(self, number: int, detail: Detail) -> str | None:
+        in_data = self._images is not None and detail.name in self._rows
+        return f"/items/{number}/thumbnail" if in_data or number in self._stored else None
 
     def picture(self, number: int, name: str) -> Picture | None:
-        """The picture of an item; None where there is none, or none that can be read any more."""
+        """The picture of an item; None if there is none, or none that can still be read."""
         try:
-            if number in self._kept:
+            if number in self._stored:
                 return decode_picture(self._path(number).read_bytes(), f"the picture of item {number}")
-            if self.dataset is not None and self.dataset.images is not None and name in self._rows:
-                return self.dataset.images.read(self._rows[name])
+            if self._images is not None and name in self._rows:
+                return self._images.read(self._rows[name])
         except (UserError, OSError):
             return None
         return None
 
     def features(self, name: str, model: Model) -> NDArray[Any] | None:
-        """The features of an item, where the data set has them and they are the model's."""
+        """The features of an item, if the data set has them and the model was fitted on such features."""
         dataset = self.dataset
         if dataset is None or dataset.features is None or name not in self._rows:
             return None
@@ -58,40 +66,38 @@ class Pictures:
 
     @contextmanager
     def replaced(self, number: int, raw: bytes | None) -> Iterator[None]:
-        """Puts an item's new picture, if any, in the place of the old one; without it where the block fails."""
+        """Stores an item's new picture, if any, in place of the old one; removes it if the block fails."""
         self.drop(number)
         try:
             if raw is not None and self._directory is not None:
                 with atomic_path(self._path(number)) as temporary:
                     temporary.write_bytes(raw)
-                self._kept.add(number)
+                self._stored.add(number)
             yield
         except BaseException:
             self.drop(number)
             raise
 
     def drop(self, number: int) -> None:
-        if self._directory is not None and number in self._kept:
-            self._kept.discard(number)
+        if self._directory is not None and number in self._stored:
+            self._stored.discard(number)
             self._path(number).unlink(missing_ok=True)
 
     def _path(self, number: int) -> Path:
         assert self._directory is not None
         return self._directory / f"{number}.picture"
 
-    def address(self, number: int, detail: Detail) -> str | None:
-        return f"/items/{number}/thumbnail" if self.has(number, detail.name) else None
-
 
 def _make(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"--pictures {directory} cannot be made: {error.strerror}; choose another place") from error
+        why = f"{error.strerror}; choose another"
+        raise UserError(f"the directory {directory} for pictures cannot be made: {why}") from error
 
 
 def thumbnail(picture: Picture) -> tuple[bytes, str]:
-    """(file, media type): small pictures enlarged crisply, large ones reduced."""
+    """(file, media type): small pictures are enlarged without smoothing, large ones reduced."""
     image = Image.fromarray(picture)
     stream = io.BytesIO()
     if min(image.size) < _SMALL:

@@ -20,10 +20,10 @@ from schemathesis.checks import (
 from tests.serve.conftest import TOKEN, Made, bearer, png, running
 
 from drlh.serve.app import create_app
-from drlh.serve.map import kept_at
-from drlh.serve.options import Limits, Options
+from drlh.serve.inputs import FORMATS
+from drlh.serve.map import cache_path
 from drlh.serve.service import Service
-from drlh.serve.uploads import FORMATS
+from drlh.serve.settings import Limits, ServiceSettings
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 OPERATIONS = [
@@ -47,9 +47,9 @@ RULES: dict[str, Any] = {
 def api(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     directory = tmp_path_factory.mktemp("schema")
     shutil.copytree(made.index(), directory / "index")
-    shutil.copy(kept_at(made.index()), kept_at(directory / "index"))
+    shutil.copy(cache_path(made.index()), cache_path(directory / "index"))
     index, kept = str(directory / "index"), directory / "kept"
-    options = Options(made.model(), index, token=TOKEN, pictures=kept, limits=Limits(body_seconds=2))
+    options = ServiceSettings(made.model(), index, token=TOKEN, pictures=kept, limits=Limits(body_timeout=2))
     with running(create_app(Service(options))) as client:
         yield schemathesis.openapi.from_url(f"{client.base_url}/openapi.json")
 

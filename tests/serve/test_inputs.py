@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from tests.serve.conftest import Client, Made, bearer, picture_of, png
 
-from drlh.serve.options import Limits
+from drlh.serve.settings import Limits
 
 
 def bomb(width: int, height: int) -> bytes:
@@ -81,7 +81,7 @@ def test_odd_colour_spaces_are_read(reading: httpx.Client) -> None:
 
 
 def test_a_body_past_the_limit_is_413_whether_or_not_it_says_its_length(client: Client, made: Made) -> None:
-    asked = client(limits=Limits(body_bytes=2000))
+    asked = client(limits=Limits(max_body_bytes=2000))
     assert asked.post("/encode", files={"image": picture_of(made.others, 0)}).status_code == 200
     large = b'{"features": [' + b"1," * 2000 + b"1]}"
     kind = {"Content-Type": "application/json"}

@@ -1,51 +1,80 @@
-"""The service as a process: many clients, a stop in the middle of writes, a quiet log."""
+"""Starting and stopping: errors before anything is served, many clients, a stop in the middle of writes, the log."""
 
 import asyncio
-import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from tests.serve.conftest import TOKEN, Made, bearer, picture_of
+from tests.serve.conftest import TOKEN, Made, bearer, picture_of, process, serve_command
 
+from drlh.core.errors import UserError
 from drlh.index.local.index import LocalIndex
-from drlh.serve.map import kept_at
+from drlh.serve.map import cache_path
+from drlh.serve.server import start
 
 
-@contextmanager
-def process(log: Path, *words: str) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
-    """(address, process) of a service that ends with the block."""
-    command = [sys.executable, "-m", "drlh", "serve", *words, "--port", "0"]
-    with log.open("wb") as written, subprocess.Popen(command, stdout=written, stderr=written) as running:
-        try:
-            yield _address(log, running), running
-        finally:
-            running.terminate()
-            running.wait(60)
+def begin(model: Path | str, index: Path | str, **options: Any) -> None:
+    words: dict[str, Any] = {
+        "data": None, "compare": [], "host": "127.0.0.1", "port": 0, "token_file": None, "pictures": None,
+        "allow_host": [], "rate": 50.0, "max_megabytes": 20.0, "max_megapixels": 40.0, "access_log": False,
+        "tell": lambda text: pytest.fail(f"it started: {text}"),
+    }  # fmt: skip
+    start(Path(model), str(index), **words | options)
 
 
-def _address(log: Path, running: "subprocess.Popen[bytes]") -> str:
-    for _ in range(1200):
-        found = re.search(r"http://[^/\s]+", log.read_text())
-        if found:
-            return found[0]
-        assert running.poll() is None, log.read_text()
-        time.sleep(0.1)
-    raise AssertionError(log.read_text())
+def test_what_is_missing_or_does_not_belong_together_is_told(made: Made, tmp_path: Path) -> None:
+    LocalIndex.create(tmp_path / "short", 8)
+    mistakes: list[tuple[Any, str]] = [
+        ((tmp_path / "no.model", made.index()), "no.model is not a file"),
+        ((made.model(), tmp_path / "nowhere"), "nowhere is not a directory"),
+        ((made.model(), made.index("itq")), "were not made with .*drlh.model"),
+        ((made.model(), tmp_path / "short"), "were not made with"),
+        ((made.model(), "ftp://x/y"), "no engine answers"),
+    ]
+    for (model, index), sentence in mistakes:
+        with pytest.raises(UserError, match=sentence) as caught:
+            begin(model, index)
+        assert "\n" not in str(caught.value)
+    options: list[tuple[dict[str, Any], str]] = [
+        ({"data": "no such set"}, "neither an existing path nor"),
+        ({"compare": ["itq.model"]}, "compare takes MODEL=INDEX: got 'itq.model'"),
+        ({"compare": [f"{made.model('itq')}={made.index()}"]}, "were not made with"),
+        ({"token_file": tmp_path / "none"}, "token_file .*none cannot be read"),
+        ({"pictures": made.model()}, "for pictures cannot be made"),
+        ({"host": "no.such.host.invalid"}, "cannot be taken"),
+    ]
+    for given, sentence in options:
+        with pytest.raises(UserError, match=sentence):
+            begin(made.model(), made.index(), **given)
+
+
+def test_a_port_in_use_is_one_sentence_and_exit_code_2(made: Made) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        command = serve_command(made.model(), made.index(), "--port", port)
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert "cannot be taken: Address already in use" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_missing_package_is_told_with_the_way_to_get_it(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(UserError, match=r"pip install 'drlh\[serve\]'"):
+        begin(made.model(), made.index())
 
 
 @pytest.fixture
 def index(made: Made, tmp_path: Path) -> Path:
-    shutil.copy(kept_at(made.index()), kept_at(tmp_path / "index"))
+    shutil.copy(cache_path(made.index()), cache_path(tmp_path / "index"))
     return Path(shutil.copytree(made.index(), tmp_path / "index"))
 
 
@@ -64,7 +93,7 @@ def test_two_hundred_clients_get_two_hundred_right_answers(made: Made, index: Pa
             together = await asyncio.gather(*(ask(client, number) for number in range(200)))
             return list(together), [await ask(client, number) for number in range(0, 200, 20)]
 
-    with process(tmp_path / "log", str(made.model()), str(index)) as (address, _):
+    with process(tmp_path / "log", made.model(), index) as (address, _):
         together, alone = asyncio.run(all_clients(address))
     assert together[::20] == alone
 
@@ -89,7 +118,7 @@ def test_a_stop_in_the_middle_of_writes_loses_none_that_was_accepted(
                 else:
                     refused.append(answer.status_code)
 
-    with process(tmp_path / "log", str(made.model()), str(index)) as (address, running):
+    with process(tmp_path / "log", made.model(), index) as (address, running):
         writers = [threading.Thread(target=write, args=(address, 10_000 * (1 + n))) for n in range(4)]
         for writer in writers:
             writer.start()
@@ -110,8 +139,8 @@ def test_a_stop_in_the_middle_of_writes_loses_none_that_was_accepted(
 def test_the_log_of_every_request_holds_no_secret(made: Made, index: Path, tmp_path: Path) -> None:
     token, log = tmp_path / "token", tmp_path / "log"
     token.write_text(TOKEN)
-    words = (str(made.model()), str(index), "--token-file", str(token), "--access-log")
-    with process(log, *words) as (address, _), httpx.Client(base_url=address) as client:
+    options = ("--token-file", str(token), "--access-log")
+    with process(log, made.model(), index, *options) as (address, _), httpx.Client(base_url=address) as client:
         client.post("/items", json={"code": "zz"}, headers=bearer())
         client.delete("/items/99999", headers=bearer())
     text = log.read_text()

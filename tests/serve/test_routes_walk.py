@@ -6,16 +6,15 @@ import pytest
 from tests.serve.conftest import Client, Made, bearer, picture_of
 
 from drlh.hashers.drlh.hasher import DRLH
-from drlh.hashers.methods import load_hasher
-from drlh.serve.answers import json_response
-from drlh.serve.routes_walk import walk_of
+from drlh.model import Model
+from drlh.serve.responses import json_response
+from drlh.serve.routes_walk import walk_fields
 
 
 def test_a_walk_shows_codes_values_and_distances_step_by_step(reading: httpx.Client, made: Made) -> None:
     answer = reading.post("/walk", files={"image": picture_of(made.others, 4)}).json()
-    hasher, _ = load_hasher(made.model())
     assert made.others.features is not None
-    trace = hasher.walk(made.others.features[4])
+    trace = Model.load(made.model()).walk(made.others.features[4])
     steps = answer["steps"]
     assert [step["bits"] for step in steps] == ["".join(map(str, code)) for code in trace.codes]
     assert [step["distances"] for step in steps] == trace.distances.tolist()
@@ -46,12 +45,12 @@ def test_features_of_the_data_set_serve_where_there_are_no_pictures(client: Clie
     assert asked.get("/walk/9").json() == wanted.json()
 
 
-def test_the_walk_of_an_item_without_a_picture_is_404_and_says_what_to_do(client: Client) -> None:
+def test_the_walk_of_an_item_without_a_picture_is_404_and_says_why(client: Client) -> None:
     asked = client()
     added = asked.post("/items", json={"code": "0000"}, headers=bearer()).json()
     answer = asked.get(f"/walk/{added['id']}")
     assert answer.status_code == 404
-    assert "--data" in answer.json()["error"]
+    assert answer.json()["error"] == f"the service has no picture of item {added['id']}, so it cannot show its walk"
 
 
 def test_other_methods_do_not_walk(client: Client, made: Made) -> None:
@@ -65,16 +64,10 @@ def test_other_methods_do_not_walk(client: Client, made: Made) -> None:
 def test_a_step_limit_is_told_and_pairs_of_bits_are_listed(made: Made, parameters: dict[str, object]) -> None:
     quick = {"n_epochs": 1, "n_branches": 1} | parameters
     assert made.dataset.features is not None
-    hasher = DRLH(8, random_state=0, **quick).fit(made.dataset.features, made.dataset.labels)
-
-    class Stub:
-        method, n_bits, classes = "drlh", 8, ()
-
-    model = Stub()
-    model.hasher, model.walk = hasher, hasher.walk  # type: ignore[attr-defined]
+    model = Model(DRLH(8, random_state=0, **quick).fit(made.dataset.features, made.dataset.labels))
     for row in range(20):
         features = made.dataset.features[row]
-        answer = walk_of(model, features)  # type: ignore[arg-type]
+        answer = walk_fields(model, features)
         pairs = 28 if "flips" in parameters else 0
         assert len(answer["actions"]) == len(answer["steps"][0]["q"]) == 8 + pairs + 1
         for before, after in zip(answer["steps"], answer["steps"][1:], strict=False):

@@ -1,4 +1,4 @@
-"""Searches over HTTP find what the engine and the command line find."""
+"""Searches over HTTP find what model and index find; several methods side by side."""
 
 import asyncio
 from pathlib import Path
@@ -7,29 +7,30 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from tests.index.brute_force import BruteForce
-from tests.serve.conftest import N_BITS, Client, Made, Serve, picture_of, running
+from tests.serve.conftest import N_BITS, Client, Made, Serve, picture_of
 
-from drlh.core.codes import hamming_distances, unpack
-from drlh.hashers.methods import load_hasher
-from drlh.index.details import Details
+from drlh.core.codes import to_hex, unpack
+from drlh.index.details import Detail
 from drlh.index.local.index import LocalIndex
+from drlh.model import Model
 from drlh.serve.app import create_app
-from drlh.serve.searching import Query, answer_queries
-from drlh.stages import search_photos
 
 
-def test_a_picture_finds_what_the_command_line_finds(reading: httpx.Client, made: Made, tmp_path: Path) -> None:
+def test_a_picture_finds_what_model_and_index_find(reading: httpx.Client, made: Made, tmp_path: Path) -> None:
     photos = [tmp_path / f"{row}.png" for row in range(5)]
     for row, photo in enumerate(photos):
         photo.write_bytes(picture_of(made.others, row))
+    packed = Model.load(made.model()).encode(photos)
     with LocalIndex.open(made.index()) as index:
-        wanted = search_photos(index, made.model(), photos, 15)
-    for photo, one in zip(photos, wanted, strict=True):
+        distances, ids = index.search(packed, 15)
+        details = [index.describe(row) for row in ids]
+    for row, photo in enumerate(photos):
         found = reading.post("/search", files={"image": photo.read_bytes()}, data={"k": "15"}).json()
-        assert found["code"] == one["code"]
-        keys = ("rank", "id", "name", "labels", "distance")
-        assert [{key: hit[key] for key in keys} for hit in found["hits"]] == one["hits"]
+        assert found["code"] == to_hex(packed[row])
+        hits = found["hits"]
+        assert [hit["rank"] for hit in hits] == list(range(1, 16))
+        assert [(hit["distance"], hit["id"]) for hit in hits] == list(zip(distances[row], ids[row], strict=True))
+        assert [Detail(hit["name"], tuple(hit["labels"])) for hit in hits] == details[row]
 
 
 def test_features_code_id_and_picture_of_one_item_find_the_same(reading: httpx.Client, made: Made) -> None:
@@ -46,9 +47,8 @@ def test_features_code_id_and_picture_of_one_item_find_the_same(reading: httpx.C
 
 def test_each_hit_shows_its_code_and_where_it_differs(reading: httpx.Client, made: Made) -> None:
     answer = reading.post("/search", json={"id": 3, "k": 50}).json()
-    hasher, _ = load_hasher(made.model())
     assert made.dataset.features is not None
-    codes = hasher.transform(made.dataset.features)
+    codes = unpack(Model.load(made.model()).encode(made.dataset.features), N_BITS)
     assert answer["bits"] == "".join(map(str, codes[3]))
     for hit in answer["hits"]:
         assert hit["bits"] == "".join(map(str, codes[hit["id"]]))
@@ -77,50 +77,6 @@ def test_a_class_filter_gives_the_nearest_of_that_class(reading: httpx.Client) -
     assert reading.post("/search", json={"id": 3, "label": "no such class"}).json()["hits"] == []
 
 
-def test_a_class_with_few_far_items_is_found_among_many() -> None:
-    rng = np.random.default_rng(0)
-    packed = rng.integers(0, 256, (3000, 2), np.uint8)
-    rare = np.zeros(3000, np.int64)
-    rare[[5, 1999, 2500]] = 1
-    index = LocalIndex(16)
-    index.add(packed, np.arange(3000), Details(np.arange(3000).astype(str), rare, ("often", "rare")))
-    query = packed[:1]
-    order = sorted((int(hamming_distances(query, packed[row : row + 1])[0, 0]), row) for row in (5, 1999, 2500))
-    for k in (1, 2, 3, 9):
-        (answer,) = answer_queries(index, [Query(query, k, label="rare")])
-        assert list(zip(answer.distances, answer.ids, strict=True)) == order[:k]
-
-
-def test_queries_of_one_batch_are_answered_as_if_alone() -> None:
-    rng = np.random.default_rng(1)
-    packed, truth, index = rng.integers(0, 256, (500, 2), np.uint8), BruteForce(), LocalIndex(16)
-    truth.add(packed, np.arange(500))
-    index.add(packed, np.arange(500))
-    queries = [Query(packed[row : row + 1], 1 + row % 3 * 40, (None, 5)[row % 2]) for row in range(20)]
-    for query, answer in zip(queries, answer_queries(index, queries), strict=True):
-        found = list(zip(answer.distances, answer.ids, strict=True))
-        wanted = truth.search(query.packed, query.k)[0]
-        assert found == [hit for hit in wanted if query.radius is None or hit[0] <= query.radius]
-
-
-class Vanishing(LocalIndex):
-    """A server from which somebody removes rows between two requests of ours."""
-
-    def describe(self, ids: Any) -> Any:
-        return [None if number % 2 else detail for number, detail in zip(ids, super().describe(ids), strict=True)]
-
-
-def test_a_hit_that_is_removed_meanwhile_is_left_out() -> None:
-    packed, index = np.random.default_rng(2).integers(0, 256, (50, 2), np.uint8), Vanishing(16)
-    index.add(packed, np.arange(50))
-    first, second = answer_queries(index, [Query(packed[:1], 10), Query(packed[1:2], 10)])
-    assert 0 in first.ids
-    assert not any(number % 2 for number in first.ids + second.ids)
-    for answer in (first, second):
-        lengths = {len(column) for column in (answer.distances, answer.details, answer.codes, answer.bits)}
-        assert lengths == {len(answer.ids)}
-
-
 def test_concurrent_requests_gather_into_few_calls_and_each_gets_its_own_answer(serve: Serve, made: Made) -> None:
     service = serve()
     app = create_app(service)
@@ -142,8 +98,8 @@ def test_concurrent_requests_gather_into_few_calls_and_each_gets_its_own_answer(
     assert len({one["code"] for one in together}) > 5
     for what in ("model", "index"):
         labels = {"what": what}
-        batches = service.metrics.registry.get_sample_value("drlh_batch_size_count", labels)
-        requests = service.metrics.registry.get_sample_value("drlh_batch_size_sum", labels)
+        batches = service.telemetry.registry.get_sample_value("drlh_batch_size_count", labels)
+        requests = service.telemetry.registry.get_sample_value("drlh_batch_size_sum", labels)
         assert batches is not None
         assert requests == 80
         assert batches < 40 + 25  # those alone are one each
@@ -162,7 +118,7 @@ MISTAKES = [
     ({"code": "zz"}, "code: "),
     ({"code": "00"}, "codes of 16 bits take 2 bytes"),
     ({"code": "000000"}, "codes of 16 bits take 2 bytes"),
-    ({"features": [1.0]}, "the model takes 64 features: got 1"),
+    ({"features": [1.0]}, "features of shape (n, 64): got (1, 1)"),
     ({"features": [1e300] * 64}, "features must lie between"),
     ({"features": ["a"] * 64}, "features.0: "),
     ({"features": []}, "features: "),
@@ -217,22 +173,40 @@ def test_a_model_that_cannot_read_images_still_takes_features_codes_and_ids(made
     for path in ("/encode", "/search", "/walk", "/compare"):
         answer = asked.post(path, files=image)
         assert answer.status_code == 422
-        assert "cannot read images" in answer.json()["error"]
+        assert "cannot read pictures" in answer.json()["error"]
     assert made.others.features is not None
     code = asked.post("/encode", json={"features": made.others.features[0].tolist()}).json()["code"]
     assert len(asked.post("/search", json={"code": code, "k": 3}).json()["hits"]) == 3
     assert asked.post("/search", json={"id": 5, "k": 3}).status_code == 200
 
 
-def test_what_another_process_writes_is_seen_soon(serve: Serve, monkeypatch: pytest.MonkeyPatch, made: Made) -> None:
-    monkeypatch.setattr("drlh.serve.collection._LOOK_EVERY", 0.0)
-    service = serve()
-    with running(create_app(service)) as client:
-        assert client.get("/items/5").status_code == 200
-        with LocalIndex.open(service.options.index) as other:
-            other.remove([5])
-        assert client.get("/items/5").status_code == 404
-        LocalIndex.create(service.options.index, 8)
-        answer = client.get("/items/6")
-        assert answer.status_code == 503
-        assert "now holds codes of another model" in answer.json()["error"]
+def test_methods_are_listed_the_own_first(reading: httpx.Client) -> None:
+    assert reading.get("/methods").json()["methods"] == [
+        {"name": "drlh", "n_bits": 16, "items": 240, "main": True, "walks": True},
+        {"name": "itq", "n_bits": 16, "items": 240, "main": False, "walks": False},
+    ]
+
+
+def test_an_item_is_compared_by_hits_other_than_itself(reading: httpx.Client, made: Made) -> None:
+    answer = reading.post("/compare", json={"id": 11, "k": 30}).json()
+    label = str(made.dataset.labels[11])
+    assert (answer["k"], answer["label"]) == (30, [label])
+    for row in answer["methods"]:
+        assert len(row["hits"]) == 30
+        assert [hit["rank"] for hit in row["hits"]] == list(range(1, 31))
+        assert 11 not in [hit["id"] for hit in row["hits"]]
+        right = sum(hit["labels"] == [label] for hit in row["hits"])
+        assert row["precision"] == pytest.approx(right / 30)
+
+
+def test_an_uploaded_picture_is_compared_and_scored_where_its_label_is_given(
+    reading: httpx.Client, client: Client, made: Made
+) -> None:
+    files = {"image": picture_of(made.others, 2)}
+    bare = reading.post("/compare", files=files, data={"k": "5"}).json()
+    assert (bare["label"], [row["precision"] for row in bare["methods"]]) == (None, [None, None])
+    told = reading.post("/compare", files=files, data={"k": "5", "label": str(made.others.labels[2])}).json()
+    assert all(0 <= row["precision"] <= 1 for row in told["methods"])
+    alone = client("itq").post("/search", files=files, data={"k": "5"}).json()
+    assert bare["methods"][1]["hits"] == alone["hits"]
+    assert bare["methods"][1]["code"] == alone["code"]
