@@ -1,5 +1,6 @@
 """Roles and the three ways to use a CNN."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -82,3 +83,28 @@ def test_a_cnn_that_may_have_seen_the_queries_is_refused(photos: Path, tmp_path:
 def test_without_weights_the_cnn_tables_say_what_they_need() -> None:
     with pytest.raises(UserError, match="drlh pretrain"):
         AvailableData({}).find(Panel("cnn-joint", "split", (8,)), 0)
+
+
+def test_a_dry_run_computes_nothing_and_says_what_a_run_would_compute_first(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRLH_CACHE", str(tmp_path / "cache"))
+    weights, records = tmp_path / "cnn.safetensors", tmp_path / "runs"
+    save_cnn(weights, Body("cnn-small", 3 * 32**2), {"data": "others", "split": None})
+    available = AvailableData({"pictures": str(photos)}, weights)
+    panels = tuple(Panel(role, "split", (8,), n_query=10) for role in CNN_ROLES)
+    table = Table("cnn-update", "", panels, (), lambda n_bits: [Row("LSH", "lsh")])
+    plan = make_plan([table], available, [0], records, compute=False)
+    assert [job.panel.role for job in plan.jobs] == list(CNN_ROLES)
+    assert plan.to_compute == [
+        f"features cnn-small of {photos} are to be computed",
+        f"cnn-small is to be fine-tuned for {photos}",
+        f"features pixels32 of {photos} are to be computed",
+    ]
+    assert not list((tmp_path / "cache").rglob("*.npz"))
+    assert not records.exists()
+    pretrained = replace(table, panels=panels[:1])
+    (job,) = make_plan([pretrained], available, [0], records).jobs  # which computes the features
+    do_job(job, records, 1)
+    known = make_plan([pretrained], available, [0], records, compute=False)
+    assert (known.n_known, known.jobs, known.to_compute) == (1, [], [])
