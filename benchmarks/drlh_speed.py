@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from stable_baselines3 import DQN
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from drlh.bench.machine import machine
+from drlh.bench.machine import machine, versions
 from drlh.core.codes import Codes, round_to_codes
 from drlh.core.files import atomic_path, write_json
 from drlh.data import load
@@ -76,7 +76,12 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     packages = {name: version(name) for name in ("stable-baselines3", "gymnasium")}
-    record: Record = {"format": "drlh-speed", "version": 1, "threads": given.threads, "machine": machine() | packages}
+    record: Record = {
+        "format": "drlh-speed",
+        "version": 1,
+        "threads": given.threads,
+        "machine": machine() | versions() | packages,
+    }
     parts = {"learning": learning, "encoding": encoding, "scaling": scaling}
     for name in given.parts.split(","):
         if name not in parts:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from drlh.bench.machine import machine
+from drlh.bench.machine import machine, versions
 from drlh.cli.console import print_table
 from drlh.core.files import cache_directory, digest
 from drlh.data import DataSet, load, subset
@@ -76,7 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if len({record["codes"] for record in records}) != 1:
         raise SystemExit("the runs gave different codes")
     if given.json:
-        print(json.dumps({"machine": machine(), "features": given.features, "records": records, "ratios": ratios}))
+        print(
+            json.dumps(
+                {"machine": machine() | versions(), "features": given.features, "records": records, "ratios": ratios}
+            )
+        )
         return
     print_table(list(records[0]), [list(record.values()) for record in records])
     print("two workers beside one: " + ", ".join(f"{name} {ratio} ×" for name, ratio in ratios.items()))

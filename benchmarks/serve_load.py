@@ -27,7 +27,7 @@ import httpx
 import numpy as np
 from PIL import Image
 
-from drlh.bench.machine import machine
+from drlh.bench.machine import machine, versions
 from drlh.cli.console import print_table, say
 from drlh.core.codes import Packed, pack, to_hex
 from drlh.data import load, subset
@@ -203,7 +203,7 @@ def main() -> None:
     columns = ["what", "items", "clients", "requests_per_second", "p50_ms", "p95_ms", "p99_ms", "errors"]
     print_table(columns, [[row.get(column) for column in columns] for row in rows])
     if given.json is not None:
-        given.json.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+        given.json.write_text(json.dumps({"machine": machine() | versions(), "rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from drlh.bench.machine import machine
+from drlh.bench.machine import machine, versions
 from drlh.bench.scores import evaluate_file
 from drlh.cli.console import print_table
 from drlh.data import load
@@ -74,7 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     numbers = [int(word) for word in given.processes.split(",")]
     records = [measure(given, method, n) for method in given.methods.split(",") for n in numbers]
     if given.json:
-        print(json.dumps({"machine": machine(), "data": given.data, "bits": given.bits, "records": records}))
+        print(
+            json.dumps({"machine": machine() | versions(), "data": given.data, "bits": given.bits, "records": records})
+        )
         return
     print_table(list(records[0]), [list(record.values()) for record in records])
 

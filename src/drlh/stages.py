@@ -57,52 +57,6 @@ def _split_rows(dataset: DataSet, split: dict[str, Any]) -> Split:
     return rule.split(dataset.labels, dataset.test, split["seed"], split["n_query"], split["n_train"])
 
 
-def pretrain_backbone(
-    dataset: DataSet,
-    backbone: str,
-    path: str | Path,
-    *,
-    weights: str | Path | None = None,
-    seed: int = 0,
-    recipe: dict[str, Any] | None = None,
-    split: dict[str, Any] | None = None,
-    resume_from: str | Path | None = None,
-    progress: Progress = quiet,
-) -> dict[str, Any]:
-    """Teaches a backbone to classify rows of pixels and writes its weights; test rows or queries only measure it."""
-    from drlh.hashers.deep.pretrain import accuracy, pretrain
-    from drlh.networks.backbone import save_cnn
-
-    if split:
-        rows = _split_rows(dataset, split)
-        train, test = rows.train, rows.query
-    else:
-        held = np.zeros(len(dataset), np.bool_) if dataset.test is None else dataset.test
-        train, test = np.flatnonzero(~held), np.flatnonzero(held)
-    pixels, labels = _features(dataset), dataset.labels
-    network = pretrain(
-        pixels[train], labels[train], len(dataset.classes), backbone, weights=weights, seed=seed,
-        resume_from=resume_from, progress=progress, **(recipe or {}),
-    )  # fmt: skip
-    result: dict[str, Any] = {
-        "file": str(path),
-        "backbone": backbone,
-        "data": dataset.name,
-        "split": split,
-        "seed": seed,
-        "recipe": network.recipe,
-        "n_train": len(train),
-        "n_test": len(test),
-        "seconds": round(network.seconds, 1),
-    }
-    if len(test):
-        result["test_accuracy"] = accuracy(network, pixels[test], labels[test])
-        result["test_accuracy_mirrored"] = accuracy(network, pixels[test], labels[test], mirrored=True)
-    if is_writer():
-        save_cnn(path, network.body, result)
-    return result
-
-
 def encode_data(
     model: str | Path,
     dataset: DataSet,

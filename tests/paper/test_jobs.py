@@ -14,7 +14,7 @@ from drlh.bench.records import read_records
 from drlh.core.errors import UserError
 from drlh.paper.jobs import duration, run_jobs
 from drlh.paper.plan import Estimates, Job, make_plan
-from drlh.paper.sources import AtHand
+from drlh.paper.sources import AvailableData
 from drlh.paper.tables import Row, Table
 
 SCRIPT = """
@@ -22,20 +22,20 @@ import sys, time
 from pathlib import Path
 from drlh.paper.plan import Estimates, make_plan
 from drlh.paper.jobs import run_jobs
-from drlh.paper.sources import AtHand
+from drlh.paper.sources import AvailableData
 from drlh.paper.tables import Panel, Row, Table
 
 if __name__ == "__main__":
     rows = [Row("LSH", "lsh"), Row("DRLH", "drlh", {"n_epochs": 100000})]
     table = Table("t", "T", (Panel("digits", "split", (8,), n_query=30),), (), lambda n_bits: rows)
     records = Path(sys.argv[2])
-    plan = make_plan([table], AtHand({"digits": sys.argv[1]}), [0], records)
+    plan = make_plan([table], AvailableData({"digits": sys.argv[1]}), [0], records)
     run_jobs(plan.jobs, records, Estimates([]), 1)
 """
 
 
 def jobs_of(table: Table, file: Path, records: Path) -> list[Job]:
-    return make_plan([table], AtHand({"digits": str(file)}), [0], records).jobs
+    return make_plan([table], AvailableData({"digits": str(file)}), [0], records).jobs
 
 
 def test_two_workers_fill_every_cell_and_one_bad_cell_holds_nobody_up(
@@ -95,7 +95,7 @@ def test_a_worker_that_dies_is_told_in_one_sentence(
     feature_file: Path, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("drlh.paper.jobs.do_job", die)
-    with pytest.raises(UserError, match="--workers 1 takes less memory"):
+    with pytest.raises(UserError, match="fewer workers need less memory"):
         run_jobs(jobs_of(table, feature_file, tmp_path / "runs"), tmp_path / "runs", Estimates([]), 1)
 
 

@@ -1,16 +1,17 @@
-"""What is kept to be looked at, and the figures made of it."""
+"""Snapshots, and the figures made of them."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from drlh.bench.bench import Bench, Cell
-from drlh.bench.records import arrays_of, read_records
+from drlh.bench.cells import Cell
+from drlh.bench.records import arrays_of, read_records, read_snapshots
+from drlh.bench.runner import Bench
 from drlh.data.base import DataSet
 from drlh.evaluate.protocols import get_protocol
-from drlh.paper.snapshots import look_path, make_look
-from drlh.report.looks import look_figures, read_looks
+from drlh.paper.snapshots import make_snapshot
+from drlh.report.snapshot_figures import snapshot_figures
 
 
 @pytest.fixture
@@ -23,9 +24,9 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def test_codes_of_a_class_lie_together_in_the_plane(bench: Bench, tmp_path: Path) -> None:
-    make_look(bench, Cell("sdh", 16, 0), "tsne")
-    (look,) = read_looks(tmp_path)
-    arrays = arrays_of(look)
+    make_snapshot(bench, Cell("sdh", 16, 0), "tsne")
+    (snapshot,) = read_snapshots(tmp_path)
+    arrays = arrays_of(snapshot)
     positions, labels = arrays["positions"], arrays["labels"]
     assert positions.shape == (60, 2)
     distances = np.linalg.norm(positions[:, None] - positions[None], axis=2)
@@ -36,24 +37,25 @@ def test_codes_of_a_class_lie_together_in_the_plane(bench: Bench, tmp_path: Path
 
 def test_walks_end_where_the_encoder_ends(bench: Bench, tmp_path: Path) -> None:
     cell = Cell("drlh", 12, 0, {"n_epochs": 2})
-    make_look(bench, cell, "walks")
-    (look,) = read_looks(tmp_path)
-    arrays = arrays_of(look)
-    hasher, split = bench.fitted(cell)
+    make_snapshot(bench, cell, "walks")
+    (snapshot,) = read_snapshots(tmp_path)
+    arrays = arrays_of(snapshot)
+    hasher, split = bench.fitted(cell), bench.split(cell.seed)
     codes = hasher.transform(bench.rows(split.query)[0])
     for number, label in enumerate(arrays["labels"].tolist()):
         first = np.flatnonzero(bench.data.labels[split.query] == label)[0]
         np.testing.assert_array_equal(arrays[f"codes_{number}"][-1], codes[first])
         assert len(arrays[f"stop_{number}"]) == len(arrays[f"distances_{number}"]) == len(arrays[f"codes_{number}"])
-    (drawing,) = look_figures([look])
+    (drawing,) = snapshot_figures([snapshot])
     assert drawing.svg.startswith("<svg")
     assert "best flip" in drawing.svg
 
 
-def test_methods_stand_side_by_side_and_a_known_look_is_not_made_again(bench: Bench, tmp_path: Path) -> None:
+def test_methods_stand_side_by_side_and_a_known_snapshot_is_not_made_again(bench: Bench, tmp_path: Path) -> None:
     cells = [Cell(name, 8, 0) for name in ("lsh", "itq")]
     for cell in cells:
-        make_look(bench, cell, "tsne")
-        assert look_path(bench, cell, "tsne").exists()
-    (drawing,) = look_figures(read_looks(tmp_path))
+        make_snapshot(bench, cell, "tsne")
+        assert bench.find(cell, "tsne") is not None
+        assert bench.find(cell) is None  # which has no scores
+    (drawing,) = snapshot_figures(read_snapshots(tmp_path))
     assert all(f">{name}</text>" in drawing.svg for name in ("lsh", "ITQ", "a", "b", "c"))

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from drlh.bench.bench import FORMAT, VERSION
-from drlh.core.files import write_json, write_npz
+from drlh.bench.records import SCORES, RecordStore
 
 Leave = Callable[..., None]
 
@@ -21,17 +20,16 @@ def leave(tmp_path: Path) -> Leave:
         method: str, bits: int, value: float, *, seed: int = 0, arrays: dict[str, Any] | None = None, **more: Any
     ) -> None:
         record = {
-            "format": FORMAT, "version": VERSION, "method": method, "bits": bits, "seed": seed, "parameters": {},
-            "data": "cifar10_x", "features": None, "protocol": "cifar10-I", "n_query": 50, "n_train": 5000,
-            "n_database": 59000, "n_features": 1280, "supervised": True, "database_labels_seen": False,
+            "kind": SCORES, "method": method, "method_version": 1, "bits": bits, "seed": seed, "parameters": {},
+            "data": "cifar10_x", "data_digest": "d", "features": None, "protocol": "cifar10-I", "protocol_version": 1,
+            "n_query": 50, "n_train": 5000,
+            "n_database": 59000, "n_features": 1280, "supervised": True, "database_labels_used": False,
             "split_digest": f"split{seed}", "map": value, "fit_seconds": 2.0 + bits, "encode_seconds": 1.0,
             "machine": {"system": "Linux", "cores": "2"},
         } | more  # fmt: skip
-        name = "-".join([method, str(bits), str(seed), *(f"{k}{v}" for k, v in record["parameters"].items())])
-        path = tmp_path / f"{record['data']}-{record['protocol']}" / f"{name}.json"
         spread = np.random.default_rng(bits + seed).normal(0, 0.1, 50)
         kept = {"average_precision": value + spread - spread.mean()} | (arrays or {})
-        write_npz(path.with_suffix(".npz"), {key: np.asarray(array, np.float32) for key, array in kept.items()})
-        write_json(path, record)
+        store = RecordStore(tmp_path / f"{record['data']}-{record['protocol']}")
+        store.add(record, {key: np.asarray(array, np.float32) for key, array in kept.items()})
 
     return write

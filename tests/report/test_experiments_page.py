@@ -9,8 +9,8 @@ import pytest
 
 from drlh.bench.records import read_records
 from drlh.core.errors import UserError
-from drlh.report.experiments_page import experiments_page, markdown_blocks
-from drlh.report.marks import filled
+from drlh.report.experiments_page import experiments_page
+from drlh.report.markdown import filled, markdown_blocks
 
 ROOT = Path(__file__).parents[2]
 FILLED = [

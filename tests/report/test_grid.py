@@ -1,6 +1,6 @@
 """Tables in Markdown and HTML, and the small words in their cells."""
 
-from drlh.report.grid import Grid, beside, signed, spread
+from drlh.report.grid import Grid, signed, spread, with_published
 
 
 def test_markdown_has_a_rule_below_the_head_and_notes_below_the_rows() -> None:
@@ -24,7 +24,7 @@ def test_cells_show_mean_spread_the_papers_number_and_the_difference() -> None:
     assert spread([0.5]) == "0.500"
     assert spread([0.4, 0.6]) == "0.500 ± 0.141"
     assert spread([]) == "–"
-    assert beside([0.4, 0.6], 0.55) == "0.500 ± 0.141 (0.550, −0.050)"
-    assert beside([], 0.55) == "– (0.550)"
-    assert beside([0.5], None) == "0.500"
+    assert with_published([0.4, 0.6], 0.55) == "0.500 ± 0.141 (0.550, −0.050)"
+    assert with_published([], 0.55) == "– (0.550)"
+    assert with_published([0.5], None) == "0.500"
     assert [signed(value) for value in (0.0123, -0.5, 0.0001, -0.0001)] == ["+0.012", "−0.500", "0.000", "0.000"]

@@ -97,13 +97,13 @@ def scores(
 
 
 def _warnings(codes: CodeSet, split: Split) -> list[str]:
-    """What the model that made the codes had seen of the queries and of the database."""
+    """What the model was trained on that makes its scores look better than they are."""
     found = []
     fitted = codes.notes.get("split")
     if fitted is None and codes.notes.get("labels") == labels_digest(np.asarray(codes.labels)):
-        found.append("the model was fitted on all of these rows, queries included; fit it with the same --protocol")
+        found.append("the model was fitted on all of these rows, queries included; fit it under the same protocol")
     elif fitted is not None and fitted.get("digest") != split_digest(split):
         found.append(f"the model was fitted under another split ({fitted['protocol']}, seed {fitted['seed']})")
-    if split.seen_share == 1 and codes.notes.get("supervised"):
+    if split.training_share == 1 and codes.notes.get("supervised"):
         found.append("the method has seen the labels of the images searched")
     return found

@@ -172,10 +172,8 @@ def methods(as_json: JsonOption = False) -> None:
 
     from drlh.hashers.methods import METHODS, REFERENCES
 
-    keys = ("name", "family", "supervised", "status", "reference")
-    listed = [asdict(method) | {"status": "ready"} for method in METHODS]
-    listed += [asdict(method) | {"status": "reference line"} for method in REFERENCES]
-    rows = [{key: method[key] for key in keys} for method in listed]
+    keys = ("name", "family", "supervised", "reference")
+    rows = [{key: asdict(method)[key] for key in keys} for method in METHODS + REFERENCES]
     if as_json:
         print_json(rows)
     else:
@@ -311,10 +309,10 @@ def pretrain(
 
     Example: drlh pretrain --data cifar10 --backbone cnn-small --resume checkpoints
     """
+    from drlh.bench.pretraining import pretrain_backbone
     from drlh.features.making import pretrained_file
     from drlh.hashers.deep.pretrain import recipe_of
     from drlh.networks.backbone import check_weights, module_of
-    from drlh.stages import pretrain_backbone
 
     size, chosen = module_of(backbone).SIZE, recipe_of(backbone, _parameters(recipe))
     if weights is not None:
@@ -501,15 +499,14 @@ def search(
     Example: drlh search holiday.jpg --index photos-index --model photos.model -k 10 --html hits.html --images photos/
     """
     from drlh.index.opening import open_index
-    from drlh.report.pictures import Pictures
+    from drlh.report.search_page import NamedPictures, search_page
     from drlh.stages import search_photos
 
-    pictures = Pictures(images, data_dir)
+    pictures = NamedPictures(images, data_dir)
     with open_index(engine) as place:
         results = search_photos(place, model, photos, k, radius)
     if html is not None:
         from drlh.core.files import write_text
-        from drlh.report.search_page import search_page
 
         write_text(html, search_page(results, pictures))
     if as_json:
@@ -645,7 +642,8 @@ def bench(
         return
     if data is None:
         raise UserError("drlh bench needs --data, a data set's name, folder, table or NPZ; or run drlh bench paper")
-    from drlh.bench.bench import Bench, cells_of
+    from drlh.bench.cells import cells_of
+    from drlh.bench.runner import Bench
     from drlh.evaluate.protocols import get_protocol
 
     chosen = _parameters(parameters)
@@ -672,7 +670,7 @@ def _print_records(records: list[dict[str, Any]]) -> None:
     shown = [record | {"bits": record["bits"] or None} for record in records]
     rows = [[record.get(column) for column in columns] for record in shown]
     print_table(["own ranking" if column == "map_own" else column for column in columns], rows, title=title)
-    if first["database_labels_seen"] and any(record["supervised"] for record in records):
+    if first["database_labels_used"] and any(record["supervised"] for record in records):
         say("note: the supervised methods have seen the labels of the images searched")
     for record in records:
         if record["bits"] == 0:

@@ -17,7 +17,7 @@ from drlh.evaluate.protocols import Split, get_protocol
 from drlh.features import make_extractor, with_features
 from drlh.hashers.methods import DEFAULT_METHOD
 from drlh.index.local.index import LocalIndex
-from drlh.report.page import Hit, Search, demo_page
+from drlh.report.demo_page import Hit, Search, demo_page
 from drlh.stages import encode_data, fit_model
 
 N_QUERY, N_BITS, SEED = 500, 32, 0

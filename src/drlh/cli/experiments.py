@@ -26,7 +26,7 @@ def paper(
         typer.Option(
             "--data",
             help="ROLE=FILE, may be repeated: gist and cifar10 (CIFAR-10 with GIST and with CNN features), nuswide, "
-            "nuswide-cnn, voc, pictures. Named sets that are at hand are found without it.",
+            "nuswide-cnn, voc, pictures. Named sets that are present are found without it.",
         ),
     ] = None,
     weights: Annotated[
@@ -39,18 +39,21 @@ def paper(
     workers: Annotated[int, typer.Option(help="Cells that run at once, each in one thread.")] = 2,
     records: RecordsOption = Path("runs"),
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Make missing features, then only say what would run and how long.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Compute nothing: only say what would run, what is missing, and how long it takes."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run the experiments of the paper on the data at hand; a run that was stopped goes on where it was.
+    """Run the experiments of the paper on the data that is available; a stopped run continues where it was.
 
     Example: drlh bench paper --quick --data cifar10=cifar10_lite0.npz, then: drlh report --records runs -o report
     """
     from drlh.bench.records import read_records
     from drlh.paper.jobs import duration, run_jobs
     from drlh.paper.plan import Estimates, make_plan
-    from drlh.paper.sources import BACKBONE, AtHand, parse_files
+    from drlh.paper.sources import BACKBONE, AvailableData, parse_files
     from drlh.paper.tables import find_tables
 
     if workers < 1:
@@ -59,22 +62,27 @@ def paper(
         from drlh.networks.backbone import check_weights
 
         check_weights(BACKBONE, weights)
-    tables, at_hand = find_tables(table), AtHand(parse_files(data), weights, quick)
+    tables, available = find_tables(table), AvailableData(parse_files(data), weights, quick)
     start = time.perf_counter()
     with ProgressBar() as bar:
-        plan = make_plan(tables, at_hand, _seeds(seeds, quick), records, bar)
+        plan = make_plan(tables, available, _seeds(seeds, quick), records, bar, compute=not dry_run)
     known = read_records(records) if records.is_dir() else []
     estimates = Estimates(known)
     expected = sum(map(estimates.seconds, plan.jobs)) / workers
     for sentence in plan.left_out:
         say(f"left out: {sentence}")
+    if plan.left_out:
+        say("give data with --data ROLE=FILE, the weights of a CNN with --weights FILE")
+    for sentence in plan.to_compute:
+        say(f"before that: {sentence}")
     say(f"{len(plan.jobs)} cells to run, {plan.n_known} known; about {duration(expected)} with {workers} at once")
     failures: list[str] = []
     if not dry_run and plan.jobs:
         with ProgressBar(time_left=False) as bar:
             failures = run_jobs(plan.jobs, records, estimates, workers, bar)
     result: dict[str, Any] = {
-        "records": str(records), "cells": len(plan.jobs), "known": plan.n_known, "left_out": plan.left_out,
+        "records": str(records), "cells": len(plan.jobs), "known": plan.n_known,
+        "left_out": plan.left_out, "to_compute": plan.to_compute,
         "failures": failures, "expected_seconds": round(expected), "seconds": round(time.perf_counter() - start, 1),
     }  # fmt: skip
     if as_json:
@@ -103,9 +111,9 @@ def report(
     """
     from drlh.bench.records import read_records
     from drlh.core.files import write_text
-    from drlh.report.draw import standalone
-    from drlh.report.experiments_page import experiments_page, markdown_blocks
-    from drlh.report.marks import fill_page
+    from drlh.report.drawing import standalone
+    from drlh.report.experiments_page import experiments_page
+    from drlh.report.markdown import fill_page, markdown_blocks
 
     blocks = markdown_blocks(read_records(records))
     if fill:

@@ -1,4 +1,4 @@
-"""Metrics (pure functions), protocols (frozen, versioned), the runner."""
+"""Metrics (pure functions) and protocols (frozen, versioned)."""
 
 from drlh.evaluate.counts import LevelCounts, count_levels, level_counts
 from drlh.evaluate.legacy import LEGACY, legacy_mean_average_precision

@@ -18,7 +18,7 @@ from drlh.core.files import check_format, digest, read_npz, write_npz
 from drlh.data.labels import Labels
 from drlh.evaluate import split_rules
 from drlh.evaluate.counts import one_label_set
-from drlh.evaluate.ranking import Divisor, Ties
+from drlh.evaluate.ranking import Divisor
 from drlh.evaluate.splits import Shuffle, Split, split_digest
 
 __all__ = [
@@ -38,21 +38,19 @@ FORMAT, VERSION = "drlh-split", 1
 
 @dataclass(frozen=True)
 class Protocol:
-    """One way to evaluate: `split` draws its rows, the other fields say how to score."""
+    """One way to evaluate: `split` draws its rows, `top_k` and `divisor` say how to score.
+
+    Images that share a label are relevant to each other, and mAP is the expectation over all orders of ties.
+    """
 
     name: str
-    summary: str
     rule: Callable[[split_rules.Request], Split]
     top_k: int | None  # mAP cut, None = all
-    bits: tuple[int, ...]  # the customary code lengths
-    database_labels_seen: bool  # the method has seen the database's labels: to be said beside every number
     draws_as: str  # protocols of one family draw the same queries
     free_sizes: bool = False  # whether n_query and n_train may be given
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     version: int = 1
     divisor: Divisor = "min"
-    ties: Ties = "expected"
-    relevance: str = "share a label"
 
     @property
     def title(self) -> str:
@@ -105,79 +103,63 @@ def get_protocol(name: str, **parameters: Any) -> Protocol:
 
 
 _ALL = [
+    # 100 query and 500 train images of each class; database: all that are not queries
     Protocol(
         name="cifar10-I",
-        summary="100 query and 500 train images of each class; database: all that are not queries",
         rule=split_rules.cifar10_1,
         top_k=None,
-        bits=(12, 24, 32, 48),
-        database_labels_seen=False,
         draws_as="cifar10-I",
     ),
+    # cifar10-I with the train images left out of the database
     Protocol(
         name="cifar10-I-disjoint",
-        summary="cifar10-I with the train images left out of the database",
         rule=split_rules.cifar10_1_disjoint,
         top_k=None,
-        bits=(12, 24, 32, 48),
-        database_labels_seen=False,
         draws_as="cifar10-I",
     ),
+    # cifar10-I with the train images alone as the database
     Protocol(
         name="cifar10-I-train",
-        summary="cifar10-I with the train images alone as the database",
         rule=split_rules.cifar10_1_train,
         top_k=None,
-        bits=(12, 24, 32, 48),
-        database_labels_seen=True,
         draws_as="cifar10-I",
     ),
+    # the publisher's test images (or 1,000 of each class) against all others, which are train too
     Protocol(
         name="cifar10-II",
-        summary="the publisher's test images (or 1,000 of each class) against all others, which are train too",
         rule=split_rules.cifar10_2,
         top_k=None,
-        bits=(16, 24, 32, 48),
-        database_labels_seen=True,
         draws_as="cifar10-II",
         parameters={"random_query": False, "query_per_class": 1000},
     ),
+    # 100 query and 500 train images for each concept; database: all that are not queries
     Protocol(
         name="nuswide21-I",
-        summary="100 query and 500 train images for each concept; database: all that are not queries",
         rule=split_rules.nuswide_1,
         top_k=5000,
-        bits=(12, 24, 32, 48),
-        database_labels_seen=False,
         draws_as="nuswide21-I",
     ),
+    # the queries of nuswide21-I against all others, which are train too
     Protocol(
         name="nuswide21-II",
-        summary="the queries of nuswide21-I against all others, which are train too",
         rule=split_rules.nuswide_2,
         top_k=50000,
-        bits=(16, 24, 32, 48),
-        database_labels_seen=True,
         draws_as="nuswide21-I",
     ),
+    # train on three quarters of the classes, query and search the others (Sablayrolles et al. 2017)
     Protocol(
         name="unseen-classes",
-        summary="train on three quarters of the classes, query and search the others (Sablayrolles et al. 2017)",
         rule=split_rules.unseen_classes,
         top_k=None,
-        bits=(16, 24, 32, 48),
-        database_labels_seen=False,
         draws_as="unseen-classes",
         free_sizes=True,
         parameters={"held_out": 0.25},
     ),
+    # a random tenth, at most 1,000, as queries; database, and train unless n_train is given: the rest
     Protocol(
         name="split",
-        summary="a random tenth, at most 1,000, as queries; database, and train unless n_train is given: the rest",
         rule=split_rules.random_split,
         top_k=None,
-        bits=(16, 24, 32, 48),
-        database_labels_seen=True,
         draws_as="split",
         free_sizes=True,
     ),

@@ -20,8 +20,8 @@ class Split:
     database: Rows
 
     @property
-    def seen_share(self) -> float:
-        """Share of the database whose labels the method is trained on; 1.0 is setting II."""
+    def training_share(self) -> float:
+        """Share of the database that is training data too, labels included; 1.0 is setting II."""
         return float(np.isin(self.database, self.train, assume_unique=True).mean())
 
 

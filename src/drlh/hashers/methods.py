@@ -23,6 +23,7 @@ class Method:
     class_name: str
     module: str
     reference: str
+    version: int = 1  # raised when its numbers may move: its records are made again
 
     @property
     def written(self) -> str:
@@ -30,7 +31,7 @@ class Method:
         return self.name if self.family == "control" else _OTHERWISE.get(self.name, self.class_name)
 
 
-_OTHERWISE = {"talr-ap": "TALR-AP"}  # what is no name of a class
+_OTHERWISE = {"talr-ap": "TALR-AP", "dqn": "Deep Quantization Network"}  # what is no name of a class
 
 _EVALUATION = "Sablayrolles et al., How should we evaluate supervised hashing?, ICASSP 2017"
 

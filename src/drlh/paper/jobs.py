@@ -1,4 +1,4 @@
-"""Runs the jobs of a plan, several at once, each in one thread; what is done is on disk and is not done again."""
+"""Runs the jobs of a plan, several at once, each in one thread; finished cells are on disk and are not run again."""
 
 import time
 from collections.abc import Sequence
@@ -8,13 +8,14 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from drlh.bench.bench import Bench
+from drlh.bench.records import SCORES, RecordStore
+from drlh.bench.runner import Bench
 from drlh.core.errors import UserError
 from drlh.core.processes import worker_pool
 from drlh.core.progress import Progress, quiet
 from drlh.data import DataSet
 from drlh.paper.plan import Estimates, Job, bench_of
-from drlh.paper.snapshots import make_look
+from drlh.paper.snapshots import make_snapshot
 from drlh.paper.sources import Source
 from drlh.paper.tables import Panel
 
@@ -22,7 +23,7 @@ from drlh.paper.tables import Panel
 def run_jobs(
     jobs: Sequence[Job], records: Path, estimates: Estimates, workers: int = 2, progress: Progress = quiet
 ) -> list[str]:
-    """Does every job and returns one sentence for each that failed; the others are not held up by it."""
+    """Runs every job and returns one sentence for each that failed; the others go on."""
     failures: list[str] = []
     waiting = list(reversed(jobs))
     running: dict[Future[float], Job] = {}
@@ -38,37 +39,43 @@ def run_jobs(
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in finished:
                 job = running.pop(future)
-                _settle(future, job, estimates, failures)
+                _collect(future, job, estimates, failures)
+    compact_records(records)
     progress(len(jobs), len(jobs), "cells")
     return failures
 
 
-def _settle(future: Future[float], job: Job, estimates: Estimates, failures: list[str]) -> None:
+def compact_records(records: Path) -> None:
+    for pending in records.glob("*/pending"):
+        RecordStore(pending.parent).compact()
+
+
+def _collect(future: Future[float], job: Job, estimates: Estimates, failures: list[str]) -> None:
     try:
         estimates.learn(job, future.result())
     except BrokenProcessPool as error:
         raise UserError(
-            f"a worker was ended from outside during {job}, for want of memory perhaps: "
-            "run the command again, it goes on from here; --workers 1 takes less memory"
+            f"a worker was killed during {job}, perhaps for lack of memory: run it again, which continues from here; "
+            "fewer workers need less memory"
         ) from error
     except Exception as error:  # one bad cell must not cost a night's run
         failures.append(f"{job}: {' '.join(str(error).split()) or type(error).__name__}")
 
 
-def do_job(job: Job, records: Path, at_once: int) -> float:
+def do_job(job: Job, records: Path, cells_at_once: int) -> float:
     """Fills one cell and returns the seconds it took."""
     start = time.perf_counter()
-    bench = _bench(job.source, replace(job.panel, bits=()), records, at_once)
-    if job.look:
-        make_look(bench, job.cell, job.look)
-    else:
+    bench = _bench(job.source, replace(job.panel, bits=()), records, cells_at_once)
+    if job.kind == SCORES:
         bench.record_of(job.cell)
+    else:
+        make_snapshot(bench, job.cell, job.kind)
     return time.perf_counter() - start
 
 
 @lru_cache(maxsize=1)
-def _bench(source: Source, panel: Panel, records: Path, at_once: int) -> Bench:
-    return bench_of(_opened(source), panel, records, at_once)
+def _bench(source: Source, panel: Panel, records: Path, cells_at_once: int) -> Bench:
+    return bench_of(_opened(source), panel, records, cells_at_once)
 
 
 @lru_cache(maxsize=1)

@@ -7,50 +7,52 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from drlh.bench.bench import Bench, Cell
+from drlh.bench.cells import Cell
+from drlh.bench.records import SCORES
+from drlh.bench.runner import Bench
 from drlh.core.errors import UserError
 from drlh.core.progress import Progress, quiet
 from drlh.data import DataSet
 from drlh.evaluate.protocols import get_protocol
 from drlh.hashers.methods import is_reference
-from drlh.paper.snapshots import look_path
-from drlh.paper.sources import BACKBONE, AtHand, Source
-from drlh.paper.tables import Panel, Row, Table
+from drlh.paper.sources import BACKBONE, AvailableData, NotComputed, Source
+from drlh.paper.tables import PAPER_METHOD, Panel, Row, Table
 
-_QUICK_EPOCHS = 8  # of the paper's preset, which has 25
+_QUICK_EPOCHS = 8  # of the paper's agent, which has 25
 _UNKNOWN_SECONDS = 30.0  # a cell nothing is known about
-_SECONDS_A_PICTURE = 0.3  # a cell that teaches a CNN, of which nothing is known
+_SECONDS_A_PICTURE = 0.3  # a cell that trains a CNN, of which nothing is known
 
 Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Job:
-    """One cell of one panel; `look` asks for something to look at in place of scores."""
+    """One cell of one panel: its scores, or a snapshot of kind `tsne` or `walks`."""
 
     source: Source
     panel: Panel
     cell: Cell
-    look: str | None = None
-    size: tuple[int, int] = (0, 0)  # training images and features, by which its time is guessed
+    kind: str = SCORES
+    size: tuple[int, int] = (0, 0)  # training images and features, by which its time is estimated
 
     def __str__(self) -> str:
+        kind = "" if self.kind == SCORES else f"{self.kind} "
         length = f" {self.cell.n_bits} bits" if self.cell.n_bits else ""
         changed = "".join(
             f", {key}={value}" for key, value in self.cell.parameters.items() if key != "backbone_weights"
         )
-        return f"{self.look or ''} {self.cell.method}{length}{changed}, seed {self.cell.seed}".strip()
+        return f"{kind}{self.cell.method}{length}{changed}, seed {self.cell.seed}"
 
     @property
     def key(self) -> Key:
         """Tables share cells: equal keys are the same work."""
         parameters = tuple(sorted((name, repr(value)) for name, value in self.cell.parameters.items()))
         place = (self.source, replace(self.panel, bits=()))
-        return (*place, self.cell.method, self.cell.n_bits, self.cell.seed, parameters, self.look)
+        return (*place, self.cell.method, self.cell.n_bits, self.cell.seed, parameters, self.kind)
 
 
-def bench_of(data: DataSet, panel: Panel, records: Path, at_once: int = 1) -> Bench:
-    bench = Bench(data, get_protocol(panel.protocol), panel.n_query, panel.n_train, records, at_once)
+def bench_of(data: DataSet, panel: Panel, records: Path, cells_at_once: int = 1) -> Bench:
+    bench = Bench(data, get_protocol(panel.protocol), panel.n_query, panel.n_train, records, cells_at_once)
     bench.check()
     return bench
 
@@ -61,79 +63,114 @@ class Plan:
 
     jobs: list[Job] = field(default_factory=list)
     n_known: int = 0
-    left_out: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)  # tables and panels whose data is missing, a sentence each
+    to_compute: list[str] = field(default_factory=list)  # before the jobs; filled only where nothing is computed
 
 
 def make_plan(
-    tables: Sequence[Table], at_hand: AtHand, seeds: Sequence[int], records: Path, progress: Progress = quiet
+    tables: Sequence[Table],
+    available: AvailableData,
+    seeds: Sequence[int],
+    records: Path,
+    progress: Progress = quiet,
+    *,
+    compute: bool = True,
 ) -> Plan:
-    """Opens every source once: features that are missing are made here, and not by each worker."""
-    plan, seen = Plan(), set[Key]()
-    opened: dict[Source, DataSet] = {}
-    benches: dict[tuple[Source, Panel], tuple[Bench, tuple[int, int]]] = {}
+    """Opens every source once: features that are missing are computed here, and not by each worker.
+
+    Without `compute` nothing is computed: the plan says what a run would compute first, and since a record is known by
+    its features, every cell that waits for some counts as one to run.
+    """
+    plan, planned = Plan(), set[Key]()
+    benches = _Benches(available, records, progress, compute)
     # Seed by seed, so that every table has something to show early.
     for seed, table in product(seeds, tables):
-        if table.look and seed != seeds[0]:
-            continue  # one is enough to look at
-        panels = table.quick if at_hand.quick else table.panels
+        if table.snapshot and seed != seeds[0]:
+            continue  # one snapshot is enough
+        panels = table.quick if available.quick else table.panels
         if not panels:
-            _leave_out(plan, f"{table.name}: it has no quick form")
+            _note(plan.left_out, f"{table.name}: it has no quick form")
         for panel in panels:
+            bench: Bench | None = None
             try:
-                source = at_hand.find(panel, seed, progress)
-                if source not in opened:
-                    opened[source] = source.open(progress)
-                if (source, panel) not in benches:
-                    bench = bench_of(opened[source], panel, records)
-                    benches[source, panel] = bench, _size(bench, seed)
+                source = available.find(panel, seed)
+                bench = benches.get(source, panel, seed)
+            except NotComputed as missing:
+                _note(plan.to_compute, str(missing))
             except UserError as error:
-                if panel.role in at_hand.files:
+                if panel.role in available.files:
                     raise
-                _leave_out(plan, f"{table.name}, {panel.role} ({panel.protocol}): {error}")
+                _note(plan.left_out, f"{table.name}, {panel.role} ({panel.protocol}): {error}")
                 continue
-            bench, size = benches[source, panel]
-            for job in jobs_of(table, panel, source, seed, at_hand, size):
-                if job.key not in seen:
-                    seen.add(job.key)
+            for job in jobs_of(table, panel, source, seed, available, _size(bench, seed)):
+                if job.key not in planned:
+                    planned.add(job.key)
                     _add(plan, job, bench)
     return plan
 
 
-def _size(bench: Bench, seed: int) -> tuple[int, int]:
-    split = bench.protocol.split(bench.data.labels, bench.data.test, seed, bench.n_query, bench.n_train)
+class _Benches:
+    """One bench for each source and panel, each source opened once."""
+
+    def __init__(self, available: AvailableData, records: Path, progress: Progress, compute: bool) -> None:
+        self._available, self._records, self._progress, self._compute = available, records, progress, compute
+        self._opened: dict[Source, DataSet | NotComputed] = {}
+        self._benches: dict[tuple[Source, Panel], Bench] = {}
+
+    def get(self, source: Source, panel: Panel, seed: int) -> Bench:
+        if source not in self._opened:
+            self._opened[source] = self._open(source, panel, seed)
+        data = self._opened[source]
+        if isinstance(data, NotComputed):
+            raise data
+        if (source, panel) not in self._benches:
+            self._benches[source, panel] = bench_of(data, panel, self._records)
+        return self._benches[source, panel]
+
+    def _open(self, source: Source, panel: Panel, seed: int) -> DataSet | NotComputed:
+        if self._compute:
+            self._available.prepare(source, panel, seed, self._progress)
+        try:
+            return source.open(self._progress, compute=self._compute)
+        except NotComputed as missing:
+            return missing
+
+
+def _size(bench: Bench | None, seed: int) -> tuple[int, int]:
+    if bench is None:
+        return 0, 0
     assert bench.data.features is not None  # the bench has checked
-    return len(split.train), int(bench.data.features.shape[1])
+    return len(bench.split(seed).train), int(bench.data.features.shape[1])
 
 
-def _leave_out(plan: Plan, sentence: str) -> None:
-    if sentence not in plan.left_out:
-        plan.left_out.append(sentence)
+def _note(sentences: list[str], sentence: str) -> None:
+    if sentence not in sentences:
+        sentences.append(sentence)
 
 
-def _add(plan: Plan, job: Job, bench: Bench) -> None:
-    path = look_path(bench, job.cell, job.look) if job.look else bench.path(job.cell)
-    if path and path.exists():
+def _add(plan: Plan, job: Job, bench: Bench | None) -> None:
+    if bench is not None and bench.find(job.cell, job.kind) is not None:
         plan.n_known += 1
     else:
         plan.jobs.append(job)
 
 
 def jobs_of(
-    table: Table, panel: Panel, source: Source, seed: int, at_hand: AtHand, size: tuple[int, int]
+    table: Table, panel: Panel, source: Source, seed: int, available: AvailableData, size: tuple[int, int]
 ) -> Iterable[Job]:
     for n_bits in panel.bits:
         for row in table.rows(n_bits):
             length = 0 if is_reference(row.method) else n_bits
-            cell = Cell(row.method, length, seed, _parameters(row, panel, at_hand))
-            yield Job(source, panel, cell, table.look, size)
+            cell = Cell(row.method, length, seed, _parameters(row, panel, available))
+            yield Job(source, panel, cell, table.snapshot or SCORES, size)
 
 
-def _parameters(row: Row, panel: Panel, at_hand: AtHand) -> dict[str, Any]:
+def _parameters(row: Row, panel: Panel, available: AvailableData) -> dict[str, Any]:
     parameters = dict(row.parameters)
-    if at_hand.quick and parameters.get("preset") == "paper":
+    if available.quick and row.method == PAPER_METHOD:
         parameters.setdefault("n_epochs", _QUICK_EPOCHS)
     if panel.role == "cnn-joint":
-        parameters |= {"backbone": BACKBONE, "backbone_weights": str(at_hand.weights)}
+        parameters |= {"backbone": BACKBONE, "backbone_weights": str(available.weights)}
     return parameters
 
 
@@ -164,7 +201,7 @@ class Estimates:
 def _kinds(method: str, n_bits: int, parameters: Mapping[str, Any], size: tuple[int, int]) -> list[Key]:
     """From the very same cell with another seed to any cell at all; one with a CNN says nothing about the others."""
     backbone = parameters.get("backbone")
-    preset = parameters.get("preset"), backbone
     exact = tuple(sorted((name, repr(value)) for name, value in parameters.items() if name != "backbone_weights"))
-    kinds = [(method, n_bits, exact, size), (method, n_bits, preset, size), (method, preset, size), (size, backbone)]
+    kinds = [(method, n_bits, exact, size), (method, n_bits, backbone, size), (method, backbone, size)]
+    kinds += [(size, backbone)]
     return kinds if backbone else [*kinds, ()]

@@ -1,7 +1,7 @@
 """What is run for each table and figure of the paper, and for the few that it leaves out.
 
 A table has panels (a data set under a protocol, with code lengths) and rows (a method with parameters). The quick form
-of a table takes minutes: fewer lengths, mostly digits, and fewer epochs of the paper's slow preset.
+of a table takes minutes: fewer lengths, mostly digits, and fewer epochs of the paper's slow agent.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ CONTROLS = ("graded", "center", "bce", "score-lsh", "onehot", "lsh")
 STEP_LIMITS = (1, 2, 4, 8, 16, 32, 64, 128)
 BUDGETS = (1, 2, 5, 10, 20)  # epochs, for mAP over training time
 CNN_ROLES = ("cnn-pretrained", "cnn-finetuned", "cnn-joint")  # the same network, used in three ways
-_PAPER: dict[str, Any] = {"preset": "paper"}
+PAPER_METHOD = "drlh-paper"  # the agent as the paper describes it
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Table:
     panels: tuple[Panel, ...]
     quick: tuple[Panel, ...]
     rows: Callable[[int], list[Row]]  # of a code length
-    look: str | None = None  # what is kept instead of scores: positions of a t-SNE, or walks
+    snapshot: str | None = None  # what is kept instead of scores: `tsne` or `walks`
 
 
 def _listed(table: str, *more: str) -> Callable[[int], list[Row]]:
@@ -63,36 +63,35 @@ def _every(n_bits: int) -> list[Row]:
 
 def _eta(n_bits: int) -> list[Row]:
     # The radius of the paper's codes is 3 at 16 bits and 7 at 32.
-    return [Row(f"η = {eta}", "drlh", _PAPER | {"eta": eta}) for eta in range(8 if n_bits >= 32 else 4)]
+    return [Row(f"η = {eta}", PAPER_METHOD, {"eta": eta}) for eta in range(8 if n_bits >= 32 else 4)]
 
 
 def _steps(n_bits: int) -> list[Row]:
-    presets: dict[str, dict[str, Any]] = {"default": {}, "paper": _PAPER}
-    return [
-        Row(f"{name}, M = {m}", "drlh", preset | {"max_steps": m})
-        for name, preset in presets.items()
-        for m in STEP_LIMITS
-    ]
+    agents = {"default": "drlh", "paper": PAPER_METHOD}
+    return [Row(f"{name}, M = {m}", method, {"max_steps": m}) for name, method in agents.items() for m in STEP_LIMITS]
 
 
 def _actions(n_bits: int) -> list[Row]:
-    return [Row("1 bit", "drlh", _PAPER), Row("1 or 2 bits", "drlh", _PAPER | {"flips": 2})]
+    return [Row("1 bit", PAPER_METHOD), Row("1 or 2 bits", PAPER_METHOD, {"max_flips": 2})]
 
 
 def _ablation(n_bits: int) -> list[Row]:
     changes: dict[str, dict[str, Any]] = {
         "default": {},
         "no look-ahead (gamma 0)": {"gamma": 0.0},
-        "codebook stays BCH": {"follow": 0.0},
-        "codebook random, stays": {"codebook": "random", "follow": 0.0},
-        "one branch of 1,024": {"n_branches": 1, "hidden": 1024},
+        "codebook stays BCH": {"codebook_adaptation": 0.0},
+        "codebook random, stays": {"codebook": "random", "codebook_adaptation": 0.0},
+        "one branch of 1,024": {"ensemble_size": 1, "hidden_size": 1024},
         "fixed start code": {"start": "fixed"},
-        "features not compressed": {"power": 1.0},
-        "paper": _PAPER,
-        "paper, random exploration": _PAPER | {"guided": False},
-        "paper, double Q and Huber": _PAPER | {"double": True, "huber": True},
+        "features not compressed": {"feature_power": 1.0},
     }
-    return [Row(name, "drlh", change) for name, change in changes.items()]
+    of_the_paper: dict[str, dict[str, Any]] = {
+        "paper": {},
+        "paper, random exploration": {"guided": False},
+        "paper, double Q and Huber": {"double_q": True, "huber": True},
+    }
+    rows = [Row(name, "drlh", change) for name, change in changes.items()]
+    return rows + [Row(name, PAPER_METHOD, change) for name, change in of_the_paper.items()]
 
 
 def _timing(n_bits: int) -> list[Row]:

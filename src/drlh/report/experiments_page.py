@@ -4,17 +4,16 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from drlh.bench.records import Record, read_records
+from drlh.bench.records import Record, read_records, read_snapshots
 from drlh.core.errors import UserError
 from drlh.paper.published import citation, published_training
-from drlh.report.beside import COMPARED, VARIED, paper_grids
-from drlh.report.comparison import comparison_grid
-from drlh.report.draw import Drawing
-from drlh.report.figures import all_figures
+from drlh.report.demo_page import STYLE
+from drlh.report.drawing import Drawing
 from drlh.report.grid import Grid
-from drlh.report.looks import look_figures, read_looks
-from drlh.report.page import STYLE
-from drlh.report.results import results_grids
+from drlh.report.method_figures import all_figures
+from drlh.report.paper_grids import COMPARED, VARIED, paper_grids
+from drlh.report.record_grids import comparison_grid, results_grids
+from drlh.report.snapshot_figures import snapshot_figures
 
 _STYLE = """
 body { max-width: 74rem; } .wide { overflow-x: auto; } td, th { white-space: nowrap; font-size: .88rem; }
@@ -28,10 +27,10 @@ tr:hover td { background: color-mix(in srgb, var(--line) 40%, transparent); }
 
 def experiments_page(directory: Path) -> tuple[str, list[Drawing]]:
     """(the page, its figures) of all records below a directory."""
-    records, looks = read_records(directory), read_looks(directory)
-    if not records and not looks:
+    records, snapshots = read_records(directory), read_snapshots(directory)
+    if not records and not snapshots:
         raise UserError(f"{directory} holds no records: fill it with drlh bench paper --records {directory}")
-    drawings = all_figures(records) + look_figures(looks)
+    drawings = all_figures(records) + snapshot_figures(snapshots)
     sections = {
         "The paper's tables": "".join(_grids(paper_grids(name, records)) for name in COMPARED),
         "Statistics": comparison_grid(records).html(),
@@ -73,18 +72,3 @@ def _figure(drawing: Drawing) -> str:
         f"<figure><h3>{html.escape(drawing.title)}</h3>{drawing.svg}"
         f'<figcaption class="faint">{html.escape(drawing.caption)}</figcaption></figure>'
     )
-
-
-def markdown_blocks(records: Sequence[Record]) -> dict[str, str]:
-    """Name → Markdown of what pages may show between marks (see `drlh.report.marks`)."""
-    grids = {name: paper_grids(name, records) for name in (*COMPARED, *VARIED, "cnn-update")}
-    blocks = {name: "\n".join(grid.markdown(3) for grid in some) for name, some in grids.items()}
-    for name in COMPARED:  # a short page shows the fullest table of the data that was run
-        blocks[f"{name}-cifar10"] = next(grid for grid in grids[name] if "CIFAR-10" in grid.title).markdown(3)
-    train = [grid for grid in grids["traditional"] if "cifar10-I-train" in grid.title]
-    blocks["traditional-train"] = "\n".join(grid.markdown(3) for grid in train)
-    blocks["comparison"] = comparison_grid(records).markdown(3)
-    cifar10 = [record for record in records if record["protocol"] in ("cifar10-I", "cifar10-II")]
-    blocks["comparison-cifar10"] = comparison_grid(cifar10).markdown(3)
-    blocks["results"] = "\n".join(grid.markdown(2) for grid in results_grids(records))
-    return blocks

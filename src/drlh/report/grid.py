@@ -49,7 +49,7 @@ def spread(values: Sequence[float]) -> str:
     return f"{mean(values):.3f}{deviation}"
 
 
-def beside(values: Sequence[float], published: float | None) -> str:
+def with_published(values: Sequence[float], published: float | None) -> str:
     """Ours, and in brackets the paper's with ours minus it: 0.424 ± 0.013 (0.556, −0.132)."""
     if published is None:
         return spread(values)
