@@ -16,7 +16,7 @@ _TIMEOUT = 30.0  # seconds without a single byte
 
 
 def download(url: str, path: Path, md5: str, *, otherwise: str, progress: Progress = quiet) -> None:
-    """Gets `url` into `path` unless it is there already; `otherwise` tells what to do where that fails.
+    """Gets `url` into `path` unless it is there already; `otherwise` says what to do where that fails.
 
     What has arrived so far stays in `path`.part, and the next call goes on from there.
     """

@@ -1,4 +1,4 @@
-"""Named data sets from the network (or an archive at hand) into the place where `load` looks."""
+"""Downloads named data sets, or unpacks an archive that is already here, into the place where `load` looks."""
 
 import shutil
 import subprocess

@@ -18,7 +18,7 @@ from drlh.data.bad_rows import BadRows
 from drlh.data.base import ArrayImages, DataSet
 from drlh.data.labels import Labels
 
-_BLOCK = 4096  # rows looked at in one go
+_BLOCK = 4096  # rows checked at once
 
 
 def read(path: Path, skip_bad: bool = False) -> DataSet:
@@ -86,7 +86,7 @@ def _joined(parts: list[Array], scale: Any) -> NDArray[np.float32]:
     out = np.empty((sum(len(part) for part in parts), parts[0].shape[1]), np.float32)
     start = 0
     for part in parts:
-        with np.errstate(over="ignore"):  # a float64 too big for float32 becomes inf, and is told as such
+        with np.errstate(over="ignore"):  # a float64 too big for float32 becomes inf, and is reported as such
             np.multiply(part, scale, out=out[start : start + len(part)], casting="same_kind")
         start += len(part)
     return out

@@ -2,7 +2,7 @@
 
 ImageList/Imagelist.txt                 one path a line, `actor\\0001_2124494179.jpg`
 Groundtruth/AllLabels/Labels_sky.txt    0 or 1 a line, one file for each of the 81 concepts
-Low_Level_Features/                     optional: `nuswide_features.py` tells its files
+Low_Level_Features/                     optional: its files are listed in `nuswide_features.py`
 Flickr/                                 optional: the pictures
 """
 

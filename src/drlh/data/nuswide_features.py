@@ -107,8 +107,8 @@ def _fill_block(columns: Matrix, block: list[str], into: Rows, bad: BadRows, whe
     for place in wanted:  # something in this block is broken: find out which line
         numbers = _numbers(block[place], columns.shape[1])
         if numbers is None:
-            told = f"{where}{first + place + 1}: wanted {columns.shape[1]} finite numbers, got {block[place][:40]!r}"
-            bad.add(int(into[place]), told)
+            problem = f"{where}{first + place + 1}: wanted {columns.shape[1]} finite numbers, got {block[place][:40]!r}"
+            bad.add(int(into[place]), problem)
         else:
             columns[into[place]] = numbers
 

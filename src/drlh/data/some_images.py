@@ -50,7 +50,13 @@ def apart(images: Images, rows: NDArray[np.int64]) -> Images:
 
 
 def subset(dataset: DataSet, rows: ArrayLike) -> DataSet:
-    """The rows given by number (m,), in that order, or by a mask (n,); pictures are viewed, not copied."""
+    """Some rows of a data set; pictures are viewed, not copied.
+
+    Parameters
+    ----------
+    dataset : the whole.
+    rows : row numbers (m,), in the order wanted, or a mask (n,).
+    """
     index = _row_numbers(np.asarray(rows), len(dataset))
     return replace(
         dataset,

@@ -1,4 +1,4 @@
-"""What is in a data set, told as plain numbers; and whether its pictures can be read."""
+"""Describes a data set in plain numbers, and checks whether its pictures can be read."""
 
 from typing import Any
 

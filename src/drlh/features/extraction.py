@@ -45,7 +45,7 @@ def load_features(
     directory : where a named data set lies, if not in the cache.
     backbone : the CNN that will learn from the pixels.
     skip_bad : leave broken rows out and list them in `left_out`, instead of raising a UserError.
-    progress : told how many images are done.
+    progress : called with the number of images done.
     """
     dataset = load(data, directory=directory, skip_bad=skip_bad)
     if features is None:

@@ -71,9 +71,9 @@ def _input(session: Any, path: Path) -> Any:
     shape: list[int | str] = inputs[0].shape if len(inputs) == 1 else []
     is_picture = len(shape) == 4 and 3 in (shape[1], shape[3]) and inputs[0].type in _TYPES
     if not is_picture or (isinstance(shape[0], int) and shape[0] != 1):
-        told = ", ".join(f"{one.name} {one.type} {one.shape}" for one in inputs)
+        taken = ", ".join(f"{one.name} {one.type} {one.shape}" for one in inputs)
         raise UserError(
-            f"{path} must take one float or uint8 input (n, 3, h, w) or (n, h, w, 3), n open or 1: it takes {told}"
+            f"{path} must take one float or uint8 input (n, 3, h, w) or (n, h, w, 3), n open or 1: it takes {taken}"
         )
     return inputs[0]
 

@@ -162,7 +162,7 @@ class _Pipeline:
             return b""
 
     def _form(self, chunk: _Chunk) -> str:
-        """The shape of the pictures where the bytes may not tell it.
+        """The shape of the pictures where the bytes may not determine it.
 
         Bare pixels are all of one length and need no decoding; files carry their shape and differ in length.
         """
@@ -201,7 +201,7 @@ class _Pipeline:
 
 
 def chunk_path(cache: Path, extractor: Extractor, form: str, raws: Sequence[bytes]) -> Path:
-    """The file of the pictures with these stored bytes; `form` is what the bytes themselves do not tell."""
+    """The file of the pictures with these stored bytes; `form` is their shape where the bytes leave it open."""
     settings = json.dumps(_determining(extractor.settings), sort_keys=True)
     key = digest(_FORMAT, settings, form, *raws)
     return cache / key[:2] / f"{key}.npz"
