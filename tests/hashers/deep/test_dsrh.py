@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from drlh.core.errors import UserError
-from drlh.hashers.deep.dsrh import DSRH, SkipHead, WeightedRanking, swap_weights
+from drlh.hashers.deep.dsrh import DSRH, SkipHead, WeightedRanking, ndcg_weights
 from drlh.hashers.deep.objective import Batch
 from drlh.hashers.deep.triplets import ranked_triplets, relevance_levels
 
@@ -26,7 +26,7 @@ def test_several_labels_have_levels_whose_swaps_weigh_differently() -> None:
     labels = torch.tensor([[1.0, 1], [1, 1], [1, 0], [0, 0]])
     levels = relevance_levels(labels)
     triplets = ranked_triplets(levels)
-    weights = swap_weights(levels, triplets)
+    weights = ndcg_weights(levels, triplets)
     found = {
         (q, p, n): weights[row, n].item()
         for row, (q, p) in enumerate(zip(triplets.queries.tolist(), triplets.positives.tolist()))

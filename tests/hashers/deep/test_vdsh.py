@@ -10,7 +10,7 @@ from drlh.core.errors import UserError
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.deep.dpsh import DPSH
 from drlh.hashers.deep.objective import Batch, Task
-from drlh.hashers.deep.vdsh import VDSH, LabelRegression, deep_network
+from drlh.hashers.deep.vdsh import VDSH, LabelRegression, plain_network
 
 
 def objective() -> LabelRegression:
@@ -38,7 +38,7 @@ def test_the_loss_has_the_right_gradient() -> None:
 
 def test_what_goes_in_comes_out_of_many_layers_at_the_same_size() -> None:
     torch.manual_seed(0)
-    network = deep_network(50, 3, [200] * 20, 0.0)
+    network = plain_network(50, 3, [200] * 20, 0.0)
     assert isinstance(network, nn.Sequential)
     seen = torch.randn(100, 50)
     hidden = network[:-1](seen)

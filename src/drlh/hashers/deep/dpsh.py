@@ -1,4 +1,4 @@
-"""DPSH: outputs whose inner products say which images share a label."""
+"""DPSH: inner products of outputs predict which images share a label."""
 
 from typing import Unpack
 
@@ -14,16 +14,17 @@ class DPSH(DeepHasher):
     """Deep pairwise-supervised hashing.
 
     **Idea.** Two images share a label with probability sigma(u_i . u_j / 2), u being the network's outputs. Each image
-    of a batch is compared with all training images, whose latest outputs are kept in a memory. A penalty pulls outputs
-    to their signs.
+    of a batch is compared with all training images, whose latest outputs are kept in a memory bank. A quantization loss
+    pulls outputs to their signs.
 
     **Reference.** W.-J. Li, S. Wang, W.-C. Kang, Feature learning based deep supervised hashing with pairwise labels,
     IJCAI 2016.
 
-    **Differences.** The loss is a mean over pairs and the penalty a mean over images and bits, so `eta` is not the
-    paper's 10, which stands beside a sum: with 5,000 training images that would be `10 * n_bits / 5000`, from 0.02 at
-    12 bits to 0.1 at 48. No image is paired with itself. Beyond 12,000 training images each batch is compared with a
-    sample of 12,000. Optimiser and schedule are those of all deep methods here; the paper fine-tunes CNN-F by SGD.
+    **Differences.** The loss is a mean over pairs and the quantization loss a mean over images and bits, so `eta` is
+    not the paper's 10, which is the weight of a sum: with 5,000 training images that would be `10 * n_bits / 5000`,
+    from 0.02 at 12 bits to 0.1 at 48. No image is paired with itself. Beyond 12,000 training images each batch is
+    compared with a sample of 12,000. Optimiser and schedule are those of all deep methods here; the paper fine-tunes
+    CNN-F by SGD.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class DPSH(DeepHasher):
 
 
 class PairLikelihood(Objective):
-    """Loss of pairs with all training images, and the penalty."""
+    """Loss of pairs with all training images, and the quantization loss."""
 
     def __init__(self, task: Task, eta: float) -> None:
         super().__init__()

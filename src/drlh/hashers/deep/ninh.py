@@ -1,4 +1,4 @@
-"""NINH: each bit has a slice of the hidden layer for itself, and triplets say what should be near."""
+"""NINH: a slice of the hidden layer for each bit, and a triplet loss on nearly binary values."""
 
 from typing import Unpack
 
@@ -23,10 +23,10 @@ class NINH(DeepHasher):
     networks, CVPR 2015. Loss and threshold follow the survey of Luo et al. (TKDD 2023), slices of 50 a public
     re-implementation; the width of the band could not be checked.
 
-    **Differences.** A hidden layer of `slice_size` units for each bit on frozen features stands for the paper's
-    convolutions, learned from scratch. All triplets of a batch count, at most 128 of its images as queries; distances
-    are shares of the bits, and `margin` was chosen for that on a development split. Optimiser and schedule are those
-    of all deep methods here.
+    **Differences.** A hidden layer of `slice_size` units for each bit on frozen features replaces the paper's
+    convolutions, which are trained from scratch. All triplets of a batch count, at most 128 of its images as queries;
+    distances are shares of the bits, and `margin` was chosen for that on a development split. Optimiser and schedule
+    are those of all deep methods here.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class NINH(DeepHasher):
         return SlicedHead(n_in, self.n_bits, self.slice_size, (sizes["feature_dropout"], sizes["dropout"]))
 
     def _objective(self, task: Task) -> Objective:
-        return BandedTriplets(self.margin, self.epsilon)
+        return ThresholdedTriplets(self.margin, self.epsilon)
 
     def _codes(self, outputs: Tensor) -> Codes:
         return round_to_codes(outputs.double().cpu().numpy() - 0.5)
@@ -89,21 +89,21 @@ class SlicedHead(nn.Module):
         return outputs
 
 
-class BandedTriplets(Objective):
-    """Mean hinge of all triplets on values pressed to 0 and 1 outside a band."""
+class ThresholdedTriplets(Objective):
+    """Mean hinge of all triplets on values that are rounded to 0 or 1 outside a band around 1/2."""
 
     def __init__(self, margin: float, epsilon: float) -> None:
         super().__init__()
         self.margin, self.epsilon = margin, epsilon
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        values = banded(outputs, self.epsilon)
+        values = piecewise_threshold(outputs, self.epsilon)
         triplets = label_triplets(batch.labels)
         gaps = triplets.gaps(squared_distances(values[:MAX_QUERIES], values) / values.shape[1])
         return triplets.mean((self.margin + gaps).clamp(min=0))
 
 
-def banded(values: Tensor, epsilon: float) -> Tensor:
+def piecewise_threshold(values: Tensor, epsilon: float) -> Tensor:
     """0 below the band around 1/2, 1 above it, unchanged inside."""
     low = torch.where(values < 0.5 - epsilon, torch.zeros_like(values), values)
     return torch.where(values > 0.5 + epsilon, torch.ones_like(values), low)

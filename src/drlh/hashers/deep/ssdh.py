@@ -1,4 +1,4 @@
-"""SSDH: a layer of sigmoid units that a classifier reads, half of them on, none of them in doubt."""
+"""SSDH: a classifier on sigmoid units, half of which are on and all of which are far from 1/2."""
 
 from typing import Unpack
 
@@ -13,8 +13,8 @@ from drlh.hashers.training.checks import Check
 class SSDH(DeepHasher):
     """Supervised semantics-preserving deep hashing.
 
-    **Idea.** A linear classifier reads sigmoid units, one for each bit, so the units must hold what tells classes
-    apart. Two more terms push every unit away from 1/2, and the units of an image to be on as often as off.
+    **Idea.** A linear classifier is trained on sigmoid units, one for each bit, so the units must separate the classes.
+    Two more terms push every unit away from 1/2, and make half of an image's units 1.
 
     **Reference.** H.-F. Yang, K. Lin, C.-S. Chen, Supervised learning of semantics-preserving hash via deep
     convolutional neural networks, TPAMI 2018 (arXiv 1507.00101); constants as in the authors' program.
