@@ -1,4 +1,4 @@
-"""Random hyperplanes: the floor every learned code has to clear."""
+"""Random hyperplanes: the baseline every learned code has to beat."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ class LSH(Hasher):
     """Locality-sensitive hashing by random hyperplanes, a control.
 
     **Idea.** Centre the features and project them on Gaussian random directions; a bit is the side of the
-    hyperplane. The chance that two images differ in a bit is their angle divided by pi. Nothing is learned but
+    hyperplane. The probability that two images differ in a bit is their angle divided by pi. Nothing is learned but
     the mean.
 
     **Reference.** M. Charikar, Similarity estimation techniques from rounding algorithms, STOC 2002, section 3.

@@ -1,4 +1,4 @@
-"""Supervised discrete hashing: codes from which the labels can be read linearly, found bit by bit."""
+"""Supervised discrete hashing: codes from which a linear classifier predicts the labels, found bit by bit."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ from drlh.hashers.classic.kernel import KernelHasher
 class SDH(KernelHasher):
     """Supervised discrete hashing.
 
-    **Idea.** A good code lets a linear classifier read the labels. Three steps alternate: the classifier of the
-    present codes, a kernel regression that predicts them from features, and the codes themselves, which stay
+    **Idea.** A good code lets a linear classifier predict the labels. Three steps alternate: the classifier of the
+    current codes, a kernel regression that predicts them from features, and the codes themselves, which stay
     discrete: with all other bits fixed, the best value of one bit is known in closed form. New images get the
     signs of the kernel regression.
 
@@ -88,7 +88,7 @@ class SDH(KernelHasher):
     def _fit(
         self, features: Features, labels: NDArray[Any] | None, rng: np.random.Generator, progress: Progress
     ) -> None:
-        assert labels is not None  # the contract of a supervised method
+        assert labels is not None  # supervised
         self._check_counts("n_anchors", "n_iterations", "n_sweeps")
         self._check_positive("bandwidth", "nu", "lam", "ridge")
         kernel = self._fit_kernel(features, rng)
@@ -134,17 +134,17 @@ def discrete_step(
 ) -> Features:
     """Signs `(n, n_bits)` whose `loss` is at most that of the given ones: each bit in turn at its best value.
 
-    With the other bits fixed, what is left of the loss of bit k is `-2 b_k (pull_k - sum_j b_j w_j . w_k)`.
+    With the other bits fixed, the part of the loss that depends on bit k is `-2 b_k (q_k - sum_j b_j w_j . w_k)`.
     """
-    pull = targets @ weights.T + nu * predicted
+    linear = targets @ weights.T + nu * predicted  # q
     overlaps = weights @ weights.T
     np.fill_diagonal(overlaps, 0)
     signs = signs.copy()
     for _ in range(n_sweeps):
         changed = False
         for bit in range(signs.shape[1]):
-            wanted = pull[:, bit] - signs @ overlaps[:, bit]
-            flip = wanted * signs[:, bit] < 0
+            best = linear[:, bit] - signs @ overlaps[:, bit]
+            flip = best * signs[:, bit] < 0
             signs[flip, bit] *= -1
             changed |= bool(flip.any())
         if not changed:
@@ -153,5 +153,5 @@ def discrete_step(
 
 
 def loss(signs: Features, targets: Features, weights: Features, predicted: Features, nu: float) -> float:
-    """`||targets - signs weights||^2 + nu ||signs - predicted||^2`, the part of the objective that codes decide."""
+    """`||targets - signs weights||^2 + nu ||signs - predicted||^2`, the objective without the ridges."""
     return float(np.square(targets - signs @ weights).sum() + nu * np.square(signs - predicted).sum())

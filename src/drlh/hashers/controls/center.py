@@ -1,4 +1,4 @@
-"""Control: fixed class centres and one cosine loss, as recent deep methods have it."""
+"""Control: fixed class centres and one cosine loss, as in recent deep methods."""
 
 import math
 from typing import Unpack
@@ -14,9 +14,9 @@ from drlh.hashers.training.checks import Check
 class Center(DeepHasher):
     """Fixed centres with a margin.
 
-    **Idea.** Every class has a far-off corner of the cube for its centre. The cosine between an image's outputs and
-    the centres is the logit of a softmax; the true class has to win by a margin. One loss brings images to their
-    centre, keeps classes apart and leaves little to quantise.
+    **Idea.** Every class has a vertex of the cube as its centre, far from the others. The cosine between an image's
+    outputs and the centres is the logit of a softmax; the true class has to win by a margin. One loss pulls images to
+    their centre, separates the classes and leaves little quantization error.
 
     **Reference.** J. T. Hoe, K. W. Ng, T. Zhang, C. S. Chan, Y.-Z. Song, T. Xiang, One loss for all: deep hashing with
     a single cosine similarity based learning objective, NeurIPS 2021; centres in the manner of L. Yuan et al., Central
@@ -24,7 +24,7 @@ class Center(DeepHasher):
 
     **Differences.** The centres are DRLH's BCH codewords instead of Hadamard rows or random bits, so that they fit any
     length and any number of classes. No batch normalisation of the outputs. Several labels share the softmax equally;
-    an image without any label teaches nothing.
+    an image without any label has no loss.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ class Center(DeepHasher):
         ]
 
     def _objective(self, task: Task) -> Objective:
-        usual = max(2.0, math.sqrt(2) * math.log(max(2, task.n_classes - 1)))
-        return CenterCosines(task, self.margin, usual if self.logit_scale is None else self.logit_scale)
+        default = max(2.0, math.sqrt(2) * math.log(max(2, task.n_classes - 1)))
+        return CenterCosines(task, self.margin, default if self.logit_scale is None else self.logit_scale)
 
 
 class CenterCosines(Objective):
@@ -68,5 +68,5 @@ class CenterCosines(Objective):
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         cosines = nn.functional.normalize(outputs, dim=1) @ self.centers.T
-        shares = batch.labels / batch.labels.sum(dim=1, keepdim=True).clamp(min=1)
-        return nn.functional.cross_entropy(self.logit_scale * (cosines - self.margin * batch.labels), shares)
+        targets = batch.labels / batch.labels.sum(dim=1, keepdim=True).clamp(min=1)
+        return nn.functional.cross_entropy(self.logit_scale * (cosines - self.margin * batch.labels), targets)

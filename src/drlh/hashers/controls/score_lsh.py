@@ -1,4 +1,4 @@
-"""Random projections of a classifier's posteriors: what its doubts are worth beside its decision."""
+"""Random projections of a classifier's posteriors: what they are worth beyond its decision."""
 
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from drlh.hashers.controls.posterior import PosteriorMixin
 class ScoreLSH(PosteriorMixin, Hasher):
     """Locality-sensitive hashing of a linear classifier's posteriors, a control.
 
-    **Idea.** The posteriors of a classifier say more than its decision: an image between two classes should lie
+    **Idea.** The posteriors of a classifier carry more than its decision: an image between two classes should lie
     between them. Random hyperplanes turn the posteriors into bits; nothing but the classifier is learned.
 
     **Reference.** A. Sablayrolles, M. Douze, N. Usunier, H. Jégou, How should we evaluate supervised hashing?,
