@@ -14,7 +14,7 @@ SIZE = 224
 SHORTER = 256  # the shorter side of the picture, from whose middle the square is cut
 MEAN = (0.485, 0.456, 0.406)  # of ImageNet
 DEVIATION = (0.229, 0.224, 0.225)
-RECIPE = {"n_epochs": 20, "batch": 128, "learning_rate": 1e-2, "weight_decay": 5e-4, "momentum": 0.9}
+RECIPE = {"n_epochs": 20, "batch_size": 128, "learning_rate": 1e-2, "weight_decay": 5e-4, "momentum": 0.9}
 
 FILTERS: Layers = (
     Conv("features.0", 3, 64, 11, stride=4, padding=2), ReLU(), MaxPool(3, 2),

@@ -5,7 +5,7 @@ from drlh.networks.cnn_small import MEAN as MEAN
 from drlh.networks.cnn_small import SIZE as SIZE
 from drlh.networks.layers import AvgPool, BatchNorm, Conv, Dropout, GlobalAvgPool, Layers, MaxPool, ReLU
 
-RECIPE = {"n_epochs": 30, "batch": 128, "learning_rate": 5e-2, "weight_decay": 5e-4, "momentum": 0.9}
+RECIPE = {"n_epochs": 30, "batch_size": 128, "learning_rate": 5e-2, "weight_decay": 5e-4, "momentum": 0.9}
 
 
 def _stack(place: int, n_in: int, kernel: int, widths: tuple[int, int, int]) -> Layers:

@@ -1,5 +1,6 @@
 """FastH: its pairs, its cuts against enumeration, its trees against scikit-learn, and what it learns."""
 
+import sys
 from itertools import combinations, product
 
 import numpy as np
@@ -13,8 +14,16 @@ from threadpoolctl import threadpool_limits
 from drlh.core.errors import UserError
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.classic.fasth.hasher import FastH
-from drlh.hashers.classic.fasth.inference import best_of_block, descend, infer_bit, make_blocks, minimum_cut
-from drlh.hashers.classic.fasth.pairs import Pairs, draw_pairs, pair_weights
+from drlh.hashers.classic.fasth.inference import (
+    Pairs,
+    best_of_block,
+    descend,
+    infer_bit,
+    make_blocks,
+    minimum_cut,
+    pair_weights,
+    sample_pairs,
+)
 from drlh.hashers.classic.fasth.trees import bin_edges, grow, join, scores, to_bins
 from drlh.hashers.classic.lsh import LSH
 
@@ -49,7 +58,7 @@ def small_problem(seed: int, multilabel: bool) -> tuple[np.ndarray, Pairs, np.nd
     rng = default_rng(seed)
     n, n_bits = int(rng.integers(2, 10)), int(rng.integers(1, 7))
     labels = (rng.random((n, 3)) < 0.4).astype(np.uint8) if multilabel else rng.integers(0, 3, n)
-    pairs = draw_pairs(labels, int(rng.integers(1, 10)), rng)
+    pairs = sample_pairs(labels, int(rng.integers(1, 10)), rng)
     codes = rng.integers(0, 2, (n, n_bits - 1))
     distances = (codes[pairs.first] != codes[pairs.second]).sum(axis=1)
     return labels, pairs, pair_weights(pairs.similar, distances, n_bits)
@@ -71,7 +80,7 @@ def test_a_pairs_weight_is_the_loss_it_would_save() -> None:
 @pytest.mark.parametrize("multilabel", [False, True])
 def test_pairs_come_once_and_say_whether_they_share_a_label(multilabel: bool) -> None:
     labels = tagged(80, 0)[1] if multilabel else blobs(80, 0)[1]
-    pairs = draw_pairs(labels, 6, default_rng(0))
+    pairs = sample_pairs(labels, 6, default_rng(0))
     assert (pairs.first < pairs.second).all()
     assert len(set(zip(pairs.first.tolist(), pairs.second.tolist()))) == len(pairs.first)
     for i, j, similar in zip(pairs.first, pairs.second, pairs.similar):
@@ -84,7 +93,7 @@ def test_pairs_come_once_and_say_whether_they_share_a_label(multilabel: bool) ->
 @pytest.mark.parametrize("multilabel", [False, True])
 def test_a_small_set_gets_all_its_pairs(multilabel: bool) -> None:
     labels = tagged(30, 0)[1] if multilabel else blobs(30, 0)[1]
-    pairs = draw_pairs(labels, 30, default_rng(0))
+    pairs = sample_pairs(labels, 30, default_rng(0))
     assert set(zip(pairs.first.tolist(), pairs.second.tolist())) == set(combinations(range(30), 2))
 
 
@@ -273,3 +282,11 @@ def test_every_bit_is_reported() -> None:
 def test_a_parameter_out_of_range_is_one_clear_sentence(parameter: str, value: object) -> None:
     with pytest.raises(UserError, match=rf"^{parameter} of FastH must be .*: got {value!r}$"):
         FastH(4, **{parameter: value}).fit(*blobs(40, 0))
+
+
+def test_a_scikit_learn_without_the_tree_grower_is_one_clear_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.ensemble._hist_gradient_boosting.grower", None)
+    with pytest.raises(
+        UserError, match=r"FastH needs .* scikit-learn 1\.6 to 1\.9, which .* does not have: pip install"
+    ):
+        FastH(4).fit(*blobs(40, 0))

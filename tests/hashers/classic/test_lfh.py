@@ -13,7 +13,7 @@ from drlh.core.errors import UserError
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.base import Hasher
 from drlh.hashers.classic import lfh
-from drlh.hashers.classic.lfh import LFH, matching_thresholds, raise_posterior, ridge_regression, share_a_label
+from drlh.hashers.classic.lfh import LFH, matching_thresholds, raise_posterior, ridge_regression, share_label
 from drlh.hashers.classic.lsh import LSH
 
 
@@ -57,7 +57,7 @@ def test_the_posterior_of_all_pairs_never_falls_when_rows_move_in_turn(
 ) -> None:
     rng = np.random.default_rng(seed)
     vectors, labels = rng.normal(0, size, (n, n_bits)), rng.integers(0, 3, n)
-    similar = share_a_label(labels, labels)
+    similar = share_label(labels, labels)
     others = ~np.eye(n, dtype=bool)
 
     def whole() -> float:
@@ -81,11 +81,11 @@ def test_many_steps_arrive_at_the_maximum() -> None:
 
 
 def test_pairs_that_share_a_label() -> None:
-    assert share_a_label(np.array([0, 1, 2]), np.array([2, 0])).tolist() == [[0, 1], [0, 0], [1, 0]]
+    assert share_label(np.array([0, 1, 2]), np.array([2, 0])).tolist() == [[0, 1], [0, 0], [1, 0]]
     sets = np.array([[1, 1, 0], [0, 1, 1], [0, 0, 0], [1, 0, 0]], np.uint8)
-    assert share_a_label(sets, sets[[0, 2, 3]]).tolist() == [[1, 0, 1], [1, 0, 0], [0, 0, 0], [1, 0, 1]]
+    assert share_label(sets, sets[[0, 2, 3]]).tolist() == [[1, 0, 1], [1, 0, 0], [0, 0, 0], [1, 0, 1]]
     many = np.ones((1, 256), np.uint8)  # as many as a byte cannot count
-    assert share_a_label(many, many).all()
+    assert share_label(many, many).all()
 
 
 def test_the_regression_is_ridge_on_columns_of_variance_1(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from drlh.core.errors import UserError
-from drlh.hashers.deep.dqn import DQN, QuantizedCosine, k_means, nearest, number_codewords, part_bits
+from drlh.hashers.deep.dqn import DQN, QuantizedCosine, assign_indices, k_means, nearest, subspace_bits
 from drlh.hashers.deep.objective import Batch, Task
 
 
@@ -19,14 +19,14 @@ def test_loss_of_three_images_worked_by_hand() -> None:
     error = (0 + 0 + 2**2 + 2 * (0.4**2 + 1**2 + 1.8**2)) / 9
     found = objective(labels)
     assert found.loss(outputs, batch).item() == pytest.approx(error, rel=1e-6)
-    found.quantized, found.known = torch.tensor([[3.0, 1.0], [1.0, 4.0], [0.0, 2.0]]), torch.tensor(True)
+    found.quantized, found.has_codewords = torch.tensor([[3.0, 1.0], [1.0, 4.0], [0.0, 2.0]]), torch.tensor(True)
     assert found.loss(outputs, batch).item() == pytest.approx(error + 0.5 * (1 + 4 + 0) / 3, rel=1e-6)
 
 
 def test_the_loss_has_the_right_gradient() -> None:
     labels = torch.eye(2, dtype=torch.float64)[[0, 1, 0, 1]]
     found = objective(labels).double()
-    found.known = torch.tensor(True)
+    found.has_codewords = torch.tensor(True)
     outputs = torch.randn(4, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
     assert torch.autograd.gradcheck(lambda values: found.loss(values, Batch(torch.arange(4), labels)), outputs)
 
@@ -36,7 +36,7 @@ def test_codewords_are_refreshed_every_second_epoch() -> None:
     found = objective(labels)
     for epoch, known in ((0, False), (1, False), (2, True)):
         found.start_epoch(epoch, 4, lambda: outputs)
-        assert bool(found.known) is known
+        assert bool(found.has_codewords) is known
     after = found.quantized
     found.start_epoch(3, 4, lambda: -outputs)
     assert torch.equal(found.quantized, after)
@@ -45,42 +45,42 @@ def test_codewords_are_refreshed_every_second_epoch() -> None:
 
 @pytest.mark.parametrize(("n_bits", "parts"), [(1, [1]), (8, [8]), (12, [6, 6]), (13, [7, 6]), (48, [8] * 6)])
 def test_bits_are_shared_out_over_as_few_parts_as_can_hold_them(n_bits: int, parts: list[int]) -> None:
-    assert part_bits(n_bits) == parts
+    assert subspace_bits(n_bits) == parts
 
 
 def test_k_means_finds_the_middles_of_clumps_and_no_more_codewords_than_points() -> None:
     points = torch.tensor([[0.0, 0], [0, 2], [10, 0], [10, 2]])
-    books = [k_means(points, 2, np.random.default_rng(seed)) for seed in range(20)]
-    assert any(sorted(book.tolist()) == [[0, 1], [10, 1]] for book in books)
+    codebooks = [k_means(points, 2, np.random.default_rng(seed)) for seed in range(20)]
+    assert any(sorted(codebook.tolist()) == [[0, 1], [10, 1]] for codebook in codebooks)
     assert len(k_means(torch.cat([points, points]), 256, np.random.default_rng(0))) == 4
     assert nearest(points, torch.tensor([[9.0, 1], [1, 1]])).tolist() == [1, 1, 0, 0]
 
 
-def products(bits: np.ndarray, book: np.ndarray) -> float:
+def products(bits: np.ndarray, codebook: np.ndarray) -> float:
     """What handing out numbers maximises, where all codewords are used alike."""
-    return float(np.square((2 * bits - 1).T @ (book - book.mean(axis=0))).sum())
+    return float(np.square((2 * bits - 1).T @ (codebook - codebook.mean(axis=0))).sum())
 
 
 def test_near_codewords_get_near_numbers() -> None:
-    book = np.array([[0.0, 0], [0, 1], [5, 1], [5, 0]])  # a square: going round, one bit changes at a time
-    bits = number_codewords(book, np.ones(4), 2)
+    codebook = np.array([[0.0, 0], [0, 1], [5, 1], [5, 0]])  # a square: going round, one bit changes at a time
+    bits = assign_indices(codebook, np.ones(4), 2)
     assert len(np.unique(bits, axis=0)) == 4
     assert [int((bits[k] != bits[k - 1]).sum()) for k in range(4)] == [1, 1, 1, 1]
 
 
 def test_numbers_are_better_than_any_of_many_drawn_at_random() -> None:
     rng = np.random.default_rng(0)
-    book = rng.normal(size=(16, 6))
-    bits = number_codewords(book, np.ones(16), 4)
+    codebook = rng.normal(size=(16, 6))
+    bits = assign_indices(codebook, np.ones(16), 4)
     assert len(np.unique(bits, axis=0)) == 16
-    assert products(bits, book) > max(products(rng.permutation(bits), book) for _ in range(200))
+    assert products(bits, codebook) > max(products(rng.permutation(bits), codebook) for _ in range(200))
 
 
 def test_the_own_ranking_compares_with_the_codewords_of_the_code() -> None:
     rng = np.random.default_rng(0)
     labels = np.arange(90) % 3
     features = 3 * np.eye(3)[labels] + rng.normal(0, 0.3, (90, 3))
-    hasher = DQN(6, n_dimensions=10, hidden=16, n_epochs=5, random_state=0).fit(features, labels)
+    hasher = DQN(6, n_dimensions=10, hidden_size=16, n_epochs=5, random_state=0).fit(features, labels)
     query, database, codes = (
         hasher.query_vectors(features), hasher.database_vectors(features), hasher.transform(features),
     )  # fmt: skip
@@ -96,7 +96,7 @@ def test_the_own_ranking_compares_with_the_codewords_of_the_code() -> None:
     ("parameters", "wanted"),
     [
         ({"quantization": -1.0}, "quantization of DQN must be at least 0"),
-        ({"n_dimensions": 1}, "n_dimensions of DQN must be a whole number of at least 2, one for each part"),
+        ({"n_dimensions": 1}, "n_dimensions of DQN must be a whole number of at least 2, one for each subspace"),
     ],
 )
 def test_a_wrong_parameter_is_one_clear_sentence(parameters: dict[str, float], wanted: str) -> None:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from drlh.core.errors import UserError
-from drlh.hashers.deep.drlih import DRLIH, ActionTriplets, Agent, surprise
+from drlh.hashers.deep.drlih import DRLIH, ActionTriplets, Agent, action_nll
 from drlh.hashers.deep.objective import Batch
 
 ODDS = math.log(3)  # of a probability of 3/4
@@ -56,7 +56,9 @@ def test_equal_images_leave_the_gradient_finite() -> None:
 
 
 def test_surprise_is_that_of_the_likelier_action() -> None:
-    assert surprise(torch.tensor([[ODDS, -ODDS], [0.0, 0.0]])).tolist() == pytest.approx([-math.log(0.75), math.log(2)])
+    assert action_nll(torch.tensor([[ODDS, -ODDS], [0.0, 0.0]])).tolist() == pytest.approx(
+        [-math.log(0.75), math.log(2)]
+    )
 
 
 def test_the_state_passes_through_one_cell_for_every_bit() -> None:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from drlh.core.errors import UserError
-from drlh.hashers.deep.dtsh import DTSH, Triplets, draw, triplet_loss
+from drlh.hashers.deep.dtsh import DTSH, TripletLikelihood, sample_largest, triplet_loss
 from drlh.hashers.deep.objective import Batch, Task
 
 
@@ -13,9 +13,9 @@ def softplus(value: float) -> float:
     return math.log(1 + math.exp(value))
 
 
-def objective(labels: torch.Tensor, outputs: torch.Tensor, eta: float = 0.0, n_drawn: int = 50) -> Triplets:
+def objective(labels: torch.Tensor, outputs: torch.Tensor, eta: float = 0.0, n_drawn: int = 50) -> TripletLikelihood:
     task = Task(labels, outputs.shape[1], True, np.random.default_rng(0))
-    found = Triplets(task, 1.0, eta, n_drawn).to(outputs.dtype)
+    found = TripletLikelihood(task, 1.0, eta, n_drawn).to(outputs.dtype)
     found.start_epoch(0, 5, lambda: outputs)
     return found
 
@@ -53,7 +53,7 @@ def test_what_is_drawn_was_to_be_drawn_and_differs_from_draw_to_draw() -> None:
     mask[1, 3] = 1
     seen = set()
     for _ in range(5):
-        drawn, there = draw(values, (torch.rand(2, 20) + 0.5) * mask, 4)
+        drawn, there = sample_largest(values, (torch.rand(2, 20) + 0.5) * mask, 4)
         assert there.tolist()[0] == [1] * 4
         assert there[1].sum() == 1
         assert (drawn[1] * there[1]).sum() == 3

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from drlh.core.errors import UserError
-from drlh.hashers.deep.greedyhash import GreedyHash, SignClassifier, label_loss, straight_sign
+from drlh.hashers.deep.greedyhash import GreedyHash, SignClassifier, label_loss, straight_through_sign
 from drlh.hashers.deep.objective import Batch, Task
 
 
@@ -34,7 +34,7 @@ def test_several_labels_have_a_logistic_loss_each_worked_by_hand() -> None:
 
 def test_the_sign_passes_the_gradient_on_as_it_is() -> None:
     outputs = torch.tensor([[0.3, -0.2, 0.0]], requires_grad=True)
-    signs = straight_sign(outputs)
+    signs = straight_through_sign(outputs)
     assert signs.tolist() == [[1, -1, -1]]
     (signs * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
     assert outputs.grad is not None

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from drlh.core.errors import UserError
-from drlh.hashers.deep.hashnet import HashNet, WeightedPairs, count_pairs
+from drlh.hashers.deep.hashnet import HashNet, WeightedPairLikelihood, count_pairs
 from drlh.hashers.deep.objective import Batch, Task
 
 
@@ -13,8 +13,8 @@ def softplus(value: float) -> float:
     return math.log(1 + math.exp(value))
 
 
-def objective(labels: torch.Tensor, multilabel: bool, n_bits: int = 2) -> WeightedPairs:
-    return WeightedPairs(Task(labels, n_bits, multilabel, np.random.default_rng(0)), 2.5, 7.0)
+def objective(labels: torch.Tensor, multilabel: bool, n_bits: int = 2) -> WeightedPairLikelihood:
+    return WeightedPairLikelihood(Task(labels, n_bits, multilabel, np.random.default_rng(0)), 2.5, 7.0)
 
 
 def test_loss_of_three_images_worked_by_hand() -> None:

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from drlh.core.errors import UserError
-from drlh.hashers.deep.hbmp import HBMP, BitHinge, fitted_weights, leading_eigenvector, pursue, without_diagonal
+from drlh.hashers.deep.hbmp import HBMP, BitHinge, fitted_weights, leading_eigenvector, matrix_pursuit, without_diagonal
 from drlh.hashers.deep.objective import Batch, Task
 
 
@@ -18,7 +18,7 @@ def similarity_of(n_sets: int, seed: int) -> np.ndarray:
 
 
 def test_two_classes_need_one_bit_that_tells_them_apart() -> None:
-    bits, weights = pursue(np.array([[1.0, -1], [-1, 1]]), 1, True, np.random.default_rng(0))
+    bits, weights = matrix_pursuit(np.array([[1.0, -1], [-1, 1]]), 1, True, np.random.default_rng(0))
     assert bits[0, 0] == -bits[1, 0]
     assert weights == pytest.approx([1.0], rel=1e-4)
 
@@ -26,7 +26,7 @@ def test_two_classes_need_one_bit_that_tells_them_apart() -> None:
 def test_sets_that_share_a_label_get_the_nearer_codes() -> None:
     # Sets {a}, {a, b}, {b}: the one in the middle is similar to both others, and these are not to each other.
     similarity = np.array([[1.0, 1, -1], [1, 1, 1], [-1, 1, 1]])
-    bits, weights = pursue(similarity, 6, True, np.random.default_rng(0))
+    bits, weights = matrix_pursuit(similarity, 6, True, np.random.default_rng(0))
     products = (bits * weights) @ bits.T
     assert min(products[0, 1], products[1, 2]) > products[0, 2]
     assert error(similarity, bits, weights) < error(similarity, bits, 0 * weights)
@@ -37,7 +37,7 @@ def test_no_further_bit_makes_the_error_larger(seed: int) -> None:
     similarity = similarity_of(30, seed)
     errors = []
     for n_bits in range(1, 13):  # the same seed, so that each run is the one before and one bit more
-        errors.append(error(similarity, *pursue(similarity, n_bits, True, np.random.default_rng(seed))))
+        errors.append(error(similarity, *matrix_pursuit(similarity, n_bits, True, np.random.default_rng(seed))))
     assert (np.diff(errors) <= 1e-3 * errors[0]).all()
     assert errors[-1] < 0.8 * errors[0]
 
@@ -51,7 +51,7 @@ def test_weights_are_those_of_least_squares_where_none_is_negative() -> None:
 
 
 def test_without_weights_every_bit_counts_one() -> None:
-    bits, weights = pursue(2 * np.eye(6) - 1, 10, False, np.random.default_rng(0))
+    bits, weights = matrix_pursuit(2 * np.eye(6) - 1, 10, False, np.random.default_rng(0))
     assert set(np.unique(bits)) == {-1, 1}
     assert (weights == 1).all()
     products = bits @ bits.T
@@ -85,11 +85,11 @@ def test_its_own_ranking_weights_the_bits() -> None:
     rng = np.random.default_rng(0)
     labels = np.arange(60) % 3
     features = 3 * np.eye(3)[labels] + rng.normal(0, 0.3, (60, 3))
-    hasher = HBMP(6, hidden=16, n_epochs=5, random_state=0).fit(features, labels)
+    hasher = HBMP(6, hidden_size=16, n_epochs=5, random_state=0).fit(features, labels)
     signs = 2.0 * hasher.transform(features) - 1
     np.testing.assert_array_equal(hasher.database_vectors(features), signs)
-    np.testing.assert_array_equal(hasher.query_vectors(features), signs * hasher.kept_["weights"])
-    assert hasher.kept_["weights"].sum() > 0
+    np.testing.assert_array_equal(hasher.query_vectors(features), signs * hasher.objective_state_["weights"])
+    assert hasher.objective_state_["weights"].sum() > 0
 
 
 def test_weighted_takes_yes_or_no() -> None:

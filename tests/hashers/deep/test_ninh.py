@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from drlh.core.errors import UserError
-from drlh.hashers.deep.ninh import NINH, BandedTriplets, SlicedHead, banded
+from drlh.hashers.deep.ninh import NINH, SlicedHead, ThresholdedTriplets, piecewise_threshold
 from drlh.hashers.deep.objective import Batch
 
 
@@ -13,20 +13,20 @@ def test_loss_of_three_images_worked_by_hand() -> None:
     # In the band from 0.05 to 0.95 values stay: (1, 0.5), (0.3, 0.6), (0.2, 0).
     near, far_0, far_1 = 0.49 + 0.01, 0.64 + 0.25, 0.01 + 0.36
     wanted = ((0.5 + (near - far_0) / 2) + (0.5 + (near - far_1) / 2)) / 2
-    assert BandedTriplets(0.5, 0.45).loss(outputs, batch).item() == pytest.approx(wanted, rel=1e-5)
+    assert ThresholdedTriplets(0.5, 0.45).loss(outputs, batch).item() == pytest.approx(wanted, rel=1e-5)
 
 
 def test_several_labels_are_similar_when_they_share_one() -> None:
     labels = torch.tensor([[1.0, 1], [0, 1], [0, 0]])
     outputs = torch.tensor([[1.0, 1], [1, 0], [0, 0]])
     # Query 0 is nearer to image 1 by half of the bits, query 1 is as near to image 2 as to image 0.
-    loss = BandedTriplets(0.5, 0.45).loss(outputs, Batch(torch.arange(3), labels))
+    loss = ThresholdedTriplets(0.5, 0.45).loss(outputs, Batch(torch.arange(3), labels))
     assert loss.item() == pytest.approx((0 + 0.5) / 2)
 
 
 def test_values_outside_the_band_are_bits_without_a_gradient() -> None:
     values = torch.tensor([0.01, 0.4, 0.6, 0.99], requires_grad=True)
-    pressed = banded(values, 0.45)
+    pressed = piecewise_threshold(values, 0.45)
     assert pressed.tolist() == pytest.approx([0, 0.4, 0.6, 1])
     pressed.sum().backward()
     assert values.grad is not None
@@ -37,7 +37,7 @@ def test_the_loss_has_the_right_gradient() -> None:
     torch.manual_seed(0)
     outputs = torch.rand(6, 4, dtype=torch.float64).clamp(0.1, 0.9).requires_grad_()
     labels = torch.eye(3, dtype=torch.float64)[[0, 1, 2, 0, 1, 2]]
-    objective = BandedTriplets(0.5, 0.45)
+    objective = ThresholdedTriplets(0.5, 0.45)
     assert torch.autograd.gradcheck(lambda values: objective.loss(values, Batch(torch.arange(6), labels)), outputs)
 
 

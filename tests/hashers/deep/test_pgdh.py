@@ -7,7 +7,7 @@ import torch
 
 from drlh.core.errors import UserError
 from drlh.hashers.deep.objective import Batch
-from drlh.hashers.deep.pgdh import PGDH, DrawnCodes, advantages, log_chances, rewards
+from drlh.hashers.deep.pgdh import PGDH, SampledCodes, advantages, log_probabilities, rewards
 
 TWO_CLASSES = Batch(torch.arange(3), torch.eye(2)[[0, 0, 1]])
 
@@ -37,7 +37,7 @@ def test_an_advantage_is_beyond_the_mean_of_the_other_draws() -> None:
 def test_log_chances_are_those_of_independent_bits() -> None:
     bits = torch.tensor([[[1.0, 0.0]], [[0.0, 0.0]]])
     logits = torch.tensor([[math.log(3), 0.0]])  # probabilities 3/4 and 1/2 of a one
-    found = log_chances(logits, bits)
+    found = log_probabilities(logits, bits)
     assert found.flatten().tolist() == pytest.approx([math.log(3 / 8), math.log(1 / 8)])
 
 
@@ -46,19 +46,19 @@ def test_the_gradient_is_in_the_mean_that_of_the_expected_reward() -> None:
     batch = Batch(TWO_CLASSES.rows, TWO_CLASSES.labels.double())
     # Every drawing of the whole batch, with its chance. Each image's own reward is followed by its own bits alone.
     every = torch.tensor(list(itertools.product((0.0, 1.0), repeat=6)), dtype=torch.float64).reshape(-1, 3, 2)
-    chances = log_chances(logits, every).sum(dim=1).exp().detach()
+    chances = log_probabilities(logits, every).sum(dim=1).exp().detach()
     earned = rewards(2 * every - 1, batch, 0.6, 0.5)
-    expected = (chances[:, None] * earned * log_chances(logits, every)).sum(dim=0).mean()
+    expected = (chances[:, None] * earned * log_probabilities(logits, every)).sum(dim=0).mean()
     wanted = torch.autograd.grad(-expected, logits)[0]
     torch.manual_seed(0)
-    loss = DrawnCodes(40_000, 0.6, 0.5).loss(logits, batch)
+    loss = SampledCodes(40_000, 0.6, 0.5).loss(logits, batch)
     torch.testing.assert_close(torch.autograd.grad(loss, logits)[0], wanted, atol=3e-4, rtol=0)
     assert wanted.abs().max() > 8e-3
 
 
 def test_images_without_a_label_leave_the_gradient_finite() -> None:
     outputs = torch.randn(4, 3, requires_grad=True)
-    DrawnCodes(4, 0.5, 0.5).loss(outputs, Batch(torch.arange(4), torch.zeros(4, 2))).backward()
+    SampledCodes(4, 0.5, 0.5).loss(outputs, Batch(torch.arange(4), torch.zeros(4, 2))).backward()
     assert outputs.grad is not None
     assert torch.isfinite(outputs.grad).all()
 

@@ -11,7 +11,7 @@ from drlh.core.errors import UserError
 from drlh.hashers.deep.objective import Batch
 from drlh.hashers.deep.pretrain import Classification, accuracy, pretrain
 
-QUICK = {"n_epochs": 3, "batch": 16, "learning_rate": 0.1}
+QUICK = {"n_epochs": 3, "batch_size": 16, "learning_rate": 0.1}
 
 
 def colours(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -63,5 +63,5 @@ def test_a_run_taken_up_again_ends_with_the_same_weights(tmp_path: Path) -> None
 
 
 def test_a_recipe_has_no_other_parts() -> None:
-    with pytest.raises(UserError, match="learns by no 'epochs'"):
+    with pytest.raises(UserError, match=r"recipe of .* has no 'epochs'"):
         pretrain(*colours(4, 0), 3, "cnn-small", epochs=3)

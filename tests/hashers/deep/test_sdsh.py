@@ -4,11 +4,11 @@ import torch
 
 from drlh.core.errors import UserError
 from drlh.hashers.deep.objective import Batch, Task
-from drlh.hashers.deep.sdsh import SDSH, Springs, best_rotation, plane_turn, spring_energy, training_score
+from drlh.hashers.deep.sdsh import SDSH, SpringLoss, best_rotation, plane_rotation, retrieval_score, spring_energy
 
 
-def springs(labels: torch.Tensor, n_rotations: int = 50) -> Springs:
-    return Springs(Task(labels, 2, False, np.random.default_rng(0)), n_rotations)
+def springs(labels: torch.Tensor, n_rotations: int = 50) -> SpringLoss:
+    return SpringLoss(Task(labels, 2, False, np.random.default_rng(0)), n_rotations)
 
 
 def test_loss_of_three_images_worked_by_hand() -> None:
@@ -45,11 +45,11 @@ def test_the_loss_has_the_right_gradient() -> None:
 
 
 def test_a_turn_is_a_rotation_by_its_angle() -> None:
-    turn = plane_turn(5, 0.3, np.random.default_rng(0))
+    turn = plane_rotation(5, 0.3, np.random.default_rng(0))
     np.testing.assert_allclose(turn @ turn.T, np.eye(5), atol=1e-12)
     assert np.linalg.det(turn) == pytest.approx(1)
     assert np.trace(turn) == pytest.approx(3 + 2 * np.cos(0.3))
-    assert plane_turn(1, 0.3, np.random.default_rng(0)).tolist() == [[1]]
+    assert plane_rotation(1, 0.3, np.random.default_rng(0)).tolist() == [[1]]
 
 
 def two_classes() -> tuple[np.ndarray, np.ndarray]:
@@ -62,7 +62,7 @@ def two_classes() -> tuple[np.ndarray, np.ndarray]:
 
 def test_the_search_never_lowers_the_score_and_finds_the_turn() -> None:
     points, labels = two_classes()
-    score = training_score(points, labels, np.random.default_rng(1))
+    score = retrieval_score(points, labels, np.random.default_rng(1))
     scores = [score(best_rotation(np.eye(2), score, n_steps, np.random.default_rng(2))) for n_steps in (0, 1, 40)]
     assert scores[0] == score(np.eye(2)) < 0.7
     assert scores == sorted(scores)

@@ -5,7 +5,7 @@ import torch
 from drlh.core.errors import UserError
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.deep.objective import Batch
-from drlh.hashers.deep.talr_ap import TALRAP, RankingPrecision, soft_average_precision, soft_shares
+from drlh.hashers.deep.talr_ap import TALRAP, RankingPrecision, soft_average_precision, soft_bins
 
 SURE = 50.0  # an output whose relaxed sign is a sign
 
@@ -35,7 +35,7 @@ def test_without_ties_it_is_the_average_precision_of_the_codes() -> None:
     labels = np.array([0, 1, 0, 1, 1, 0, 0])
     signs = torch.from_numpy(2 * codes - 1)
     wanted = mean_average_precision(codes[:1], labels[:1], codes[1:], labels[1:])
-    shares = soft_shares((6 - signs[:1] @ signs[1:].T) / 2, 6, 6)
+    shares = soft_bins((6 - signs[:1] @ signs[1:].T) / 2, 6, 6)
     assert shares.sum().item() == 6
     relevant = torch.from_numpy((labels[1:] == 0).astype(float))[None]
     found = soft_average_precision(shares, relevant, torch.ones(1, 6, dtype=torch.float64)).item()
@@ -43,7 +43,7 @@ def test_without_ties_it_is_the_average_precision_of_the_codes() -> None:
 
 
 def test_a_distance_is_shared_by_its_two_bins() -> None:
-    shares = soft_shares(torch.tensor([[0.0, 1.0, 2.5, 4.0]]), n_bits=4, n_bins=2)
+    shares = soft_bins(torch.tensor([[0.0, 1.0, 2.5, 4.0]]), n_bits=4, n_bins=2)
     assert shares[0].tolist() == [[1, 0, 0], [0.5, 0.5, 0], [0, 0.75, 0.25], [0, 0, 1]]
 
 

@@ -1,4 +1,4 @@
-"""Iterative quantization: rotate the principal components until their signs lose little."""
+"""Iterative quantization: rotate the principal components to minimise the quantization error of their signs."""
 
 from numbers import Integral
 from typing import Any
@@ -16,8 +16,8 @@ class ITQ(Hasher):
     """Iterative quantization, unsupervised.
 
     **Idea.** Keep the leading principal components, one for each bit. Their signs are a poor code, because the
-    components differ in variance; so find the rotation that brings the points closest to the corners of the
-    cube. Two steps alternate: round to the nearest corner, then solve the orthogonal Procrustes problem.
+    components differ in variance; so find the rotation that brings the points closest to the vertices of the
+    cube. Two steps alternate: round to the nearest vertex, then solve the orthogonal Procrustes problem.
 
     **Reference.** Y. Gong, S. Lazebnik, Iterative quantization: a Procrustean approach to learning binary codes,
     CVPR 2011, equations (2) and (3).
@@ -26,8 +26,25 @@ class ITQ(Hasher):
     images) the rotation becomes a matrix with orthonormal rows, found by the same Procrustes step; the paper
     stops at as many bits as features.
 
-    **Parameters.** `n_bits`: length of the code. `n_iterations`: rounds of the two steps (the paper's 50).
-    `random_state`: seed of the first rotation.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    n_iterations : int, default=50
+        Rounds of the two steps (the paper's 50).
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the initial rotation.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        Mean of the training images.
+    projection_ : ndarray of shape (n_features, n_bits)
+        Principal directions times the rotation.
+    quantization_error_ : float
+        Mean squared distance between rotated training images and their codes.
+    n_features_in_ : int
+        Number of features.
     """
 
     def __init__(self, n_bits: int = 32, *, n_iterations: int = 50, random_state: RandomState = None) -> None:
@@ -57,7 +74,7 @@ def principal_directions(centred: Features, at_most: int) -> Features:
     """The leading eigenvectors of the covariance as columns, `(n_features, min(at_most, n_features))`."""
     _, vectors = np.linalg.eigh(centred.T @ centred)
     leading = vectors[:, ::-1][:, :at_most]
-    # An eigenvector's sign is the solver's whim: the largest entry positive makes it the same everywhere.
+    # An eigenvector's sign is arbitrary: making the largest entry positive makes it the same with every solver.
     largest = np.abs(leading).argmax(axis=0)
     flip = np.where(leading[largest, np.arange(leading.shape[1])] < 0, -1.0, 1.0)
     return np.asarray(leading * flip)
@@ -66,8 +83,8 @@ def principal_directions(centred: Features, at_most: int) -> Features:
 def improve_rotation(points: Features, rotation: Features, n_iterations: int, progress: Progress = quiet) -> Features:
     """`n_iterations` rounds of the two steps, from `rotation` `(n_components, n_bits)`."""
     for done in range(n_iterations):
-        corners = np.where(points @ rotation > 0, 1.0, -1.0)
-        rotation = procrustes(points.T @ corners)
+        vertices = np.where(points @ rotation > 0, 1.0, -1.0)
+        rotation = procrustes(points.T @ vertices)
         progress(done + 1, n_iterations, "ITQ rotations")
     return rotation
 
@@ -79,6 +96,6 @@ def procrustes(target: Features) -> Features:
 
 
 def quantization_error(points: Features) -> float:
-    """Mean squared distance between points and their corners, the objective of equation (2) for each image."""
-    corners = np.where(points > 0, 1.0, -1.0)
-    return float(np.square(corners - points).sum(axis=1).mean())
+    """Mean squared distance between points and their nearest vertices, the objective of equation (2) for each image."""
+    vertices = np.where(points > 0, 1.0, -1.0)
+    return float(np.square(vertices - points).sum(axis=1).mean())

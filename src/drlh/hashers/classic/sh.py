@@ -1,4 +1,4 @@
-"""Spectral hashing: the lowest notes of a box around the data."""
+"""Spectral hashing: signs of the slowest eigenfunctions of a box around the data."""
 
 from typing import Any
 
@@ -15,18 +15,36 @@ class SH(Hasher):
     """Spectral hashing, unsupervised.
 
     **Idea.** The best balanced and uncorrelated codes of a neighbourhood graph are its Laplacian's eigenvectors,
-    rounded. If the data fill a box evenly, these are known functions: cosines along the sides of the box, the
-    slower the better. So put a box along the principal directions, list its cosines from the lowest frequency
-    upwards, and let a bit be the sign of one of them.
+    rounded. If the data are uniform in a box, these are known functions: cosines along the sides of the box,
+    the slowest first. So align a box with the principal directions, sort its cosines by frequency, and take the sign of
+    one of them as each bit.
 
     **Reference.** Y. Weiss, A. Torralba, R. Fergus, Spectral hashing, NIPS 2008, the section on the extension to
     new points; the box is that of the authors' published program, from the smallest to the largest value.
 
     **Differences.** None in what is computed. The program lists at most `ceil((n_bits + 1) side / longest side) - 1`
     cosines along each side; no other can be among the `n_bits` slowest, so here that bound is left out. As in the
-    paper, a point outside the box meets the same cosines, which run on.
+    paper, the cosines are evaluated outside the box as well.
 
-    **Parameters.** `n_bits`: length of the code. `random_state`: not used, nothing is random.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    random_state : int, Generator, RandomState or None, default=None
+        Not used: nothing is random.
+
+    Attributes
+    ----------
+    directions_ : ndarray of shape (n_features, n_directions)
+        Principal directions, the sides of the box.
+    corner_ : ndarray of shape (n_directions,)
+        Smallest value of the training images along each direction.
+    sides_ : ndarray of shape (n_bits,)
+        The direction of each bit's cosine.
+    frequencies_ : ndarray of shape (n_bits,)
+        The frequency of each bit's cosine.
+    n_features_in_ : int
+        Number of features.
     """
 
     def __init__(self, n_bits: int = 32, *, random_state: RandomState = None) -> None:
@@ -50,9 +68,9 @@ def slowest_cosines(lengths: Features, n_bits: int) -> tuple[NDArray[np.int64], 
     """(side, frequency) of the `n_bits` slowest cosines `cos(k pi x / length)`, k = 1, 2, ..., `(n_bits,)` each.
 
     They are the eigenfunctions along one side with the smallest eigenvalues. Those along several sides at once are
-    products of these, their bits follow from the others', and the paper leaves them out. Ties go to the earlier side.
+    products of these, so their bits follow from the others, and the paper leaves them out. Ties go to the earlier side.
     """
-    # A side without length carries nothing: its cosines come last, and where every side is such, all bits are 1.
+    # The cosines of a side of length 0 come last; where every side is such, all bits are 1.
     longest = lengths.max() or 1.0
     lengths = np.maximum(lengths, np.finfo(np.float64).eps * longest)
     frequencies = np.pi * np.arange(1, n_bits + 1) / lengths[:, None]

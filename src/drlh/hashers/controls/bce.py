@@ -1,4 +1,4 @@
-"""Control: learn the bits of DRLH's codewords one by one, without a walk."""
+"""Control: classify the bits of DRLH's codewords one by one, without a walk."""
 
 from typing import Unpack
 
@@ -14,13 +14,19 @@ class BCE(DeepHasher):
     """Binary cross-entropy on codewords.
 
     **Idea.** Every class has a BCH codeword, as in DRLH, and a network of DRLH's size learns each bit of it as a
-    classification of its own. What DRLH reaches beyond this is worth its walk and its reward.
+    classification of its own. What DRLH gains over this is due to its walk and its reward.
 
     **Reference.** A control for Z. Wang, W. Hong, J. Yuan, WACV 2020; no paper of its own.
 
-    **Differences.** Several labels: the wanted bit is the mean of the labels' bits, and 1/2 for an image without any.
+    **Differences.** Several labels: the target of a bit is the mean of the labels' bits, and 1/2 for an image without
+    any.
 
-    **Parameters.** `n_bits`: length of the code. The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(self, n_bits: int = 32, **shared: Unpack[Shared]) -> None:
@@ -41,11 +47,11 @@ class CodewordBits(Objective):
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         count = batch.labels.sum(dim=1, keepdim=True).clamp(min=1)
-        wanted = (batch.labels @ self.signs / count + 1) / 2
-        return nn.functional.binary_cross_entropy_with_logits(outputs, wanted)
+        targets = (batch.labels @ self.signs / count + 1) / 2
+        return nn.functional.binary_cross_entropy_with_logits(outputs, targets)
 
 
 def codeword_signs(task: Task) -> Tensor:
-    """(C, b) of -1/+1: the codewords DRLH begins with."""
-    book = make_codebook(task.n_classes, task.n_bits, random_state=int(task.rng.integers(2**31)))
-    return torch.from_numpy(book.signs).to(task.labels)
+    """(C, b) of -1/+1: the initial codewords of DRLH."""
+    codebook = make_codebook(task.n_classes, task.n_bits, random_state=int(task.rng.integers(2**31)))
+    return torch.from_numpy(codebook.signs).to(task.labels)

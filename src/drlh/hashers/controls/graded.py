@@ -1,4 +1,4 @@
-"""Control: codewords whose bits matter more or less, so that a doubtful image lies between its classes."""
+"""Control: codewords with weighted bits, so that an uncertain image lies between its classes."""
 
 from typing import Unpack
 
@@ -14,16 +14,21 @@ class Graded(DeepHasher):
     """Magnitude-weighted cross-entropy on graded codewords.
 
     **Idea.** Each bit of each codeword gets a weight, uniform in (0, 1). A network that learns the bits under these
-    weights finds the sign of the weighted mean of the likely classes' codewords: between a cat and a dog the bits
-    switch one after the other instead of all at once, and Hamming distance becomes a graded similarity.
+    weights predicts the sign of the weighted mean of the likely classes' codewords: from cat to dog the bits flip
+    one after the other instead of all at once, and Hamming distance becomes a graded similarity.
 
     **Reference.** The strongest control without reinforcement for Z. Wang, W. Hong, J. Yuan, WACV 2020; no paper of
     its own.
 
     **Differences.** Several labels: the weighted codewords of an image's labels are added up; an image without any
-    label wants nothing.
+    label has no loss.
 
-    **Parameters.** `n_bits`: length of the code. The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(self, n_bits: int = 32, **shared: Unpack[Shared]) -> None:
@@ -45,5 +50,5 @@ class GradedBits(Objective):
         self.register_buffer("graded", signs * magnitudes)
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        wanted = batch.labels @ self.graded
-        return nn.functional.binary_cross_entropy_with_logits(outputs, (wanted > 0).to(outputs), weight=wanted.abs())
+        targets = batch.labels @ self.graded
+        return nn.functional.binary_cross_entropy_with_logits(outputs, (targets > 0).to(outputs), weight=targets.abs())

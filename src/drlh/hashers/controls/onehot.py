@@ -15,9 +15,9 @@ from drlh.hashers.controls.posterior import PosteriorMixin
 class OneHot(PosteriorMixin, Hasher):
     """The codeword of the class that a linear classifier predicts, a control.
 
-    **Idea.** Supervised hashing is judged by whether images of one class lie near each other; a classifier's decision,
-    written in a few bits, does that without learning a code at all. A method that ranks worse than this has lost more
-    to its code than the classifier's mistakes cost.
+    **Idea.** Supervised hashing is evaluated by whether images of one class are near each other; a classifier's
+    decision, written in a few bits, achieves that without learning a code at all. A method that ranks worse than this
+    loses more by its code than the classifier does by its mistakes.
 
     **Reference.** A. Sablayrolles, M. Douze, N. Usunier, H. Jégou, How should we evaluate supervised hashing?,
     ICASSP 2017, the row "one-hot" of table 1.
@@ -28,8 +28,23 @@ class OneHot(PosteriorMixin, Hasher):
     the paper has one label only. The classifier is linear on the features; the authors' program puts radial basis
     functions before it, and gives the labelled images of the database their true class.
 
-    **Parameters.** `n_bits`: length of the code, at least log2 of the number of classes. `random_state`: seed of the
-    codewords and of the images held out to choose the classifier's penalty.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code, at least log2 of the number of classes.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the codewords and of the images held out to choose the classifier's penalty.
+
+    Attributes
+    ----------
+    codewords_ : ndarray of shape (n_classes, n_bits)
+        The codeword of each class, -1/+1.
+    weights_, bias_, one_label_, strength_
+        The classifier: see `PosteriorMixin`.
+    classes_ : ndarray of shape (n_classes,)
+        The class ids, in the order of the label columns.
+    n_features_in_ : int
+        Number of features.
     """
 
     supervised: ClassVar[bool] = True
@@ -42,7 +57,7 @@ class OneHot(PosteriorMixin, Hasher):
         self, features: Features, labels: NDArray[Any] | None, rng: np.random.Generator, progress: Progress
     ) -> None:
         assert labels is not None  # supervised
-        # First of all: too few bits for the classes are told before the classifier has taken its time.
+        # First, so that too few bits for the classes are reported before the slow fit of the classifier.
         self.codewords_ = make_codebook(len(self.classes_), self.n_bits, random_state=rng).signs
         self._fit_posterior(features, labels, rng, progress)
 

@@ -1,4 +1,4 @@
-"""The line no code of a linear classifier is expected to pass: its posteriors, ranked as they are."""
+"""The upper reference line of codes on linear features: ranking by a classifier's posteriors themselves."""
 
 from typing import Any, Self
 
@@ -17,7 +17,7 @@ class Topline(PosteriorMixin, BaseEstimator):  # type: ignore[misc]
     """Ranking by the inner product of posteriors, a reference line: it makes no codes.
 
     **Idea.** If an image's class is only known by its posterior, two images share a class with probability
-    `p_query · p_image`: the ranking that loses nothing to a code. It is the same at every length.
+    `p_query · p_image`: a ranking without any loss by coding. It is the same at every length.
 
     **Reference.** A. Sablayrolles, M. Douze, N. Usunier, H. Jégou, How should we evaluate supervised hashing?,
     ICASSP 2017, the row "topline" of table 1.
@@ -26,7 +26,17 @@ class Topline(PosteriorMixin, BaseEstimator):  # type: ignore[misc]
     classifier is linear on the features; the authors' program puts radial basis functions before it, and gives the
     labelled images of the database their true class.
 
-    **Parameters.** `random_state`: seed of the images held out to choose the classifier's penalty.
+    Parameters
+    ----------
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the images held out to choose the classifier's penalty.
+
+    Attributes
+    ----------
+    weights_, bias_, one_label_, strength_
+        The classifier: see `PosteriorMixin`.
+    classes_ : ndarray of shape (n_classes,)
+        The class ids, in the order of the label columns.
     """
 
     def __init__(self, *, random_state: RandomState = None) -> None:

@@ -5,35 +5,43 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from drlh.hashers.deep.distances import squared_distances
 from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.networks import Head
-from drlh.hashers.deep.objective import Batch, Objective, Task
-from drlh.hashers.deep.triplets import MOST_QUERIES, similar_triplets
+from drlh.hashers.deep.objective import Batch, Objective, Task, squared_distances
+from drlh.hashers.deep.triplets import MAX_QUERIES, label_triplets
 from drlh.hashers.training.checks import Check, is_count
 
-_SAFE = 1e-8  # keeps the root's slope finite where two images have the same probabilities
+_SAFE = 1e-8  # keeps the gradient of the root finite where two images have the same probabilities
 
 
 class DRLIH(DeepHasher):
     """DRLIH: deep reinforcement learning for image hashing.
 
-    **Idea.** A recurrent network makes the bits in turn: its state passes through the same cell once for each bit, and
-    one vector reads the probability of a 1 from every state, so a later bit knows of the earlier ones. A triplet loss
-    on the probabilities teaches it, and serves as a penalty of the actions taken, weighted as in a policy gradient.
+    **Idea.** A recurrent network produces the bits in turn: its state passes through the same cell once for each bit,
+    and one linear unit computes the probability of a 1 from every state, so a later bit depends on the earlier ones. It
+    is trained by a triplet loss on the probabilities, which is also the negative reward of a policy-gradient term.
 
     **Reference.** Y. Peng, J. Zhang, Z. Ye, Deep reinforcement learning for image hashing, IEEE TMM 2020. Network and
     loss are those of the authors' code, in which the triplet loss has 99.9 % of the weight.
 
-    **Differences.** The state has `state_size` numbers instead of 4,096. The authors' cell sees the state twice, as
-    input and as memory, so its two matrices are one here; it begins orthogonal, so that the last bits hear of the image
-    at all. All triplets of a batch count, at most 128 images as queries; the penalty of a query's actions is the mean
-    of its triplets. Groups of actions, which the authors' code lacks, are left out. Optimiser and schedule are those of
-    all deep methods here; the paper fine-tunes VGG-19 by SGD.
+    **Differences.** The state has `state_size` numbers instead of 4,096. The authors' cell gets the state twice, as
+    input and as hidden state, so its two matrices are one here; it is initialised orthogonal, so that the last bits
+    still depend on the image. All triplets of a batch count, at most 128 images as queries; the penalty of a query's
+    actions is the mean of its triplets. Groups of actions, which the authors' code lacks, are left out. Optimiser and
+    schedule are those of all deep methods here; the paper fine-tunes VGG-19 by SGD.
 
-    **Parameters.** `n_bits`: length of the code. `state_size`: numbers in the agent's state. `margin` of the triplets
-    (the authors' 1). `policy_weight`: share of the policy term in the loss (the authors' 0.001). The rest:
-    `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    state_size : int, default=256
+        Units of the agent's recurrent state.
+    margin : float, default=1.0
+        Margin of the triplet loss (the authors' 1).
+    policy_weight : float, default=1e-3
+        Share of the policy-gradient term in the loss (the authors' 0.001).
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(
@@ -59,7 +67,9 @@ class DRLIH(DeepHasher):
 
     def _network(self, n_in: int, sizes: Sizes) -> nn.Module:
         dropout = sizes["feature_dropout"], sizes["dropout"]
-        return Agent(Head(n_in, self.state_size, hidden=sizes["hidden"], dropout=dropout), self.state_size, self.n_bits)
+        return Agent(
+            Head(n_in, self.state_size, hidden_size=sizes["hidden_size"], dropout=dropout), self.state_size, self.n_bits
+        )
 
     def _objective(self, task: Task) -> Objective:
         return ActionTriplets(self.margin, self.policy_weight)
@@ -87,22 +97,22 @@ class Agent(nn.Module):
 
 
 class ActionTriplets(Objective):
-    """Triplet hinge on the probabilities, and the same as a penalty of the query's actions."""
+    """Triplet hinge on the probabilities, and a policy gradient with it as negative reward of the query's actions."""
 
     def __init__(self, margin: float, policy_weight: float) -> None:
         super().__init__()
         self.margin, self.policy_weight = margin, policy_weight
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        chances, asking = outputs.sigmoid(), outputs[:MOST_QUERIES]
-        triplets = similar_triplets(batch.labels)
-        distances = (squared_distances(chances[:MOST_QUERIES], chances) + _SAFE).sqrt()
+        probabilities, query_logits = outputs.sigmoid(), outputs[:MAX_QUERIES]
+        triplets = label_triplets(batch.labels)
+        distances = (squared_distances(probabilities[:MAX_QUERIES], probabilities) + _SAFE).sqrt()
         hinge = (self.margin + triplets.gaps(distances)).clamp(min=0)
-        penalties = triplets.query_means(hinge.detach(), len(asking))
-        policy = (surprise(asking) * penalties).mean()
+        penalties = triplets.query_means(hinge.detach(), len(query_logits))
+        policy = (action_nll(query_logits) * penalties).mean()
         return self.policy_weight * policy + (1 - self.policy_weight) * triplets.mean(hinge)
 
 
-def surprise(logits: Tensor) -> Tensor:
+def action_nll(logits: Tensor) -> Tensor:
     """(n,): minus the mean log probability of the likelier action of each bit."""
     return nn.functional.softplus(-logits.abs()).mean(dim=1)

@@ -1,4 +1,4 @@
-"""GreedyHash: classify by the signs themselves, and let the gradient pass as if they were not there."""
+"""GreedyHash: classify by the signs themselves, with the straight-through gradient."""
 
 from typing import Unpack
 
@@ -9,23 +9,30 @@ from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.objective import Batch, Objective, Task
 from drlh.hashers.training.checks import Check
 
-_QUICKER = 4.0  # times the rate for several labels, each of which says little: at 1 they are hardly begun (VOC)
+_MULTILABEL_LR_SCALE = 4.0  # with several labels learning is slow: at 1 it hardly begins (VOC)
 
 
 class GreedyHash(DeepHasher):
     """GreedyHash.
 
-    **Idea.** A classifier sees the signs of the network's outputs, so the loss is that of the codes and not of a
-    relaxation. Going back, the sign is taken for the identity, and a cubic penalty keeps outputs near -1 and +1.
+    **Idea.** A classifier is applied to the signs of the network's outputs, so the loss is that of the codes and not of
+    a relaxation. The backward pass treats the sign as the identity, and a cubic penalty keeps outputs near -1 and +1.
 
     **Reference.** S. Su, C. Zhang, K. Han, Y. Tian, Greedy hash: towards fast optimization for accurate hash coding in
     CNN, NeurIPS 2018, equations (8) and (9).
 
     **Differences.** Several labels, which the paper does not treat: a logistic loss for each label, a bias, and a
-    quicker rate. Optimiser and schedule are those of all deep methods here; the paper fine-tunes AlexNet by SGD.
+    higher learning rate. Optimiser and schedule are those of all deep methods here; the paper fine-tunes AlexNet by
+    SGD.
 
-    **Parameters.** `n_bits`: length of the code. `alpha`: weight of the penalty (the paper's 0.1). The rest:
-    `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    alpha : float, default=0.1
+        Weight of the penalty (the paper's 0.1).
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(self, n_bits: int = 32, *, alpha: float = 0.1, **shared: Unpack[Shared]) -> None:
@@ -38,7 +45,7 @@ class GreedyHash(DeepHasher):
     def _sizes(self, n_images: int, n_features: int) -> Sizes:
         sizes = super()._sizes(n_images, n_features)
         if self.multilabel_ and self.learning_rate is None:
-            sizes["learning_rate"] *= _QUICKER
+            sizes["learning_rate"] *= _MULTILABEL_LR_SCALE
         return sizes
 
     def _objective(self, task: Task) -> Objective:
@@ -51,16 +58,19 @@ class SignClassifier(Objective):
     def __init__(self, task: Task, alpha: float) -> None:
         super().__init__()
         self.alpha, self.multilabel = alpha, task.multilabel
-        # The paper's classifier has no bias; of several labels most are absent, which only a bias can say.
+        # The paper's classifier has no bias; of several labels most are absent, which a bias has to express.
         self.classifier = nn.Linear(task.n_bits, task.n_classes, bias=task.multilabel)
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         penalty = (outputs.abs() - 1).abs().pow(3).mean()
-        return label_loss(self.classifier(straight_sign(outputs)), batch.labels, self.multilabel) + self.alpha * penalty
+        return (
+            label_loss(self.classifier(straight_through_sign(outputs)), batch.labels, self.multilabel)
+            + self.alpha * penalty
+        )
 
 
-def straight_sign(outputs: Tensor) -> Tensor:
-    """-1 or +1; backwards the identity."""
+def straight_through_sign(outputs: Tensor) -> Tensor:
+    """-1 or +1; the identity in the backward pass."""
     signs = torch.where(outputs > 0, 1.0, -1.0)
     return outputs + (signs - outputs).detach()
 

@@ -1,4 +1,4 @@
-"""HashNet: learn through a tanh that grows steeper until it is the sign."""
+"""HashNet: continuation from a smooth tanh to the sign."""
 
 import math
 from typing import Unpack
@@ -7,22 +7,22 @@ import torch
 from torch import Tensor
 
 from drlh.hashers.deep.hasher import DeepHasher, Shared
-from drlh.hashers.deep.objective import Batch, Objective, Outputs, Task, other_pairs, similar
-from drlh.hashers.deep.pairwise import pair_loss, shared_labels
+from drlh.hashers.deep.objective import Batch, Objective, Outputs, Task, distinct_pairs, share_label
+from drlh.hashers.deep.pairwise import jaccard_similarity, pairwise_loss
 from drlh.hashers.training.checks import Check
 
-_ROWS = 1024  # kinds of images whose pairs are counted side by side
+_ROWS_AT_ONCE = 1024  # distinct sets of labels whose pairs are counted together
 
 
 class HashNet(DeepHasher):
     """HashNet.
 
     **Idea.** Two images share a label with a likelihood that grows with the inner product of their codes. The sign
-    has no gradient, so tanh(beta u) stands for it, and beta grows while the network learns (continuation). Similar
-    pairs are rare: both kinds of pairs are weighted so that they count alike.
+    has no gradient, so it is replaced by tanh(beta u), and beta grows during training (continuation). Similar pairs
+    are rare: they are weighted so that similar and dissimilar pairs have the same total weight.
 
     **Reference.** Z. Cao, M. Long, J. Wang, P. S. Yu, HashNet: deep learning to hash by continuation, ICCV 2017.
-    Slope and course of beta as in the authors' program; equation numbers could not be checked.
+    Slope and schedule of beta as in the authors' program; equation numbers could not be checked.
 
     **Differences.** Pairs are those within a batch, not between two batches. beta is set at every epoch and reaches
     its end after as many epochs as there are, where the authors count iterations (every 200 of 10,000, from 1 to
@@ -30,8 +30,16 @@ class HashNet(DeepHasher):
     in common; that of a dissimilar pair, which would then be 0, is not. Optimiser and schedule are those of all deep
     methods here; the authors fine-tune a CNN by SGD, with a larger rate for the last layer.
 
-    **Parameters.** `n_bits`: length of the code. `slope`: a pair's logit is the inner product times
-    `slope / n_bits` (the authors' 10). `steepest`: beta at the end. The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    slope : float, default=10.0
+        A pair's logit is the inner product of its codes times `slope / n_bits` (the authors' 10).
+    steepest : float, default=7.0
+        beta in the last epoch.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(
@@ -48,10 +56,10 @@ class HashNet(DeepHasher):
         ]
 
     def _objective(self, task: Task) -> Objective:
-        return WeightedPairs(task, self.slope / task.n_bits, self.steepest)
+        return WeightedPairLikelihood(task, self.slope / task.n_bits, self.steepest)
 
 
-class WeightedPairs(Objective):
+class WeightedPairLikelihood(Objective):
     """Weighted mean of the losses of the pairs within a batch."""
 
     def __init__(self, task: Task, slope: float, steepest: float) -> None:
@@ -66,22 +74,22 @@ class WeightedPairs(Objective):
         self.beta = math.sqrt(1 + (self.steepest**2 - 1) * epoch / max(1, n_epochs - 1))
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        near = torch.tanh(self.beta * outputs)
-        each = pair_loss(self.slope * near @ near.T, similar(batch.labels, batch.labels))
-        weights = self._weights(batch.labels) * other_pairs(batch.rows, batch.rows)
-        return (weights * each).sum() / weights.sum().clamp(min=1e-6)
+        relaxed = torch.tanh(self.beta * outputs)
+        losses = pairwise_loss(self.slope * relaxed @ relaxed.T, share_label(batch.labels, batch.labels))
+        weights = self._weights(batch.labels) * distinct_pairs(batch.rows, batch.rows)
+        return (weights * losses).sum() / weights.sum().clamp(min=1e-6)
 
     def _weights(self, labels: Tensor) -> Tensor:
-        """(n, n): what a pair weighs."""
-        common = shared_labels(labels, labels) if self.multilabel else similar(labels, labels)
+        """(n, n): the weight of each pair."""
+        common = jaccard_similarity(labels, labels) if self.multilabel else share_label(labels, labels)
         return torch.where(common > 0, self.similar_weight * common, self.other_weight)
 
 
 def count_pairs(labels: Tensor) -> tuple[float, float]:
     """(similar pairs, all pairs) of two different training images, both orders, from labels (N, C)."""
-    kinds, counts = torch.unique(labels, dim=0, return_counts=True)  # images of a kind have the same labels
+    label_sets, counts = torch.unique(labels, dim=0, return_counts=True)
     sizes = counts.double()
-    parts = zip(torch.split(kinds, _ROWS), torch.split(sizes, _ROWS), strict=True)
-    n_similar = sum(float(part_sizes @ similar(part, kinds).double() @ sizes) for part, part_sizes in parts)
+    parts = zip(torch.split(label_sets, _ROWS_AT_ONCE), torch.split(sizes, _ROWS_AT_ONCE), strict=True)
+    n_similar = sum(float(part_sizes @ share_label(part, label_sets).double() @ sizes) for part, part_sizes in parts)
     with_itself = float((labels.sum(dim=1) > 0).sum())
     return n_similar - with_itself, float(len(labels)) * (len(labels) - 1)

@@ -1,4 +1,4 @@
-"""A backbone learns to classify: its weights then begin the learning of codes, or make features."""
+"""Pre-training of a backbone by classification: for fine-tuning together with codes, or for features."""
 
 from pathlib import Path
 from typing import Any
@@ -11,20 +11,20 @@ from torch import Tensor, nn
 from drlh.core.errors import UserError
 from drlh.core.files import digest
 from drlh.core.progress import Progress, quiet
-from drlh.hashers.deep.loop import Rules, Training, outputs_of
+from drlh.hashers.deep.loop import Training, TrainingConfig, outputs_of
 from drlh.hashers.deep.objective import Batch, Objective
 from drlh.hashers.training.checks import Check, check_values, is_count, is_whole
 from drlh.hashers.training.epochs import parameter_groups, resumable_epochs
 from drlh.networks.backbone import Body, begin_body, module_of
 
 Rows = NDArray[np.float32]
-_SMOOTHING = 0.2
-_TEMPERATURE = 9.0  # of the scores, so that learning does not begin too sure
-_QUICK = 64.0  # times the filters' rate, for the shifts of norms whose gains are frozen
+_LABEL_SMOOTHING = 0.2
+_TEMPERATURE = 9.0  # of the logits, so that the untrained classifier is not overconfident
+_SHIFT_LR_SCALE = 64.0  # over the filters, for the shifts of batch norms whose gains are frozen
 
 _CHECKS: list[Check] = [
     ("n_epochs", is_count, "a whole number of at least 1"),
-    ("batch", lambda value: is_whole(value) and value >= 2, "a whole number of at least 2"),
+    ("batch_size", lambda value: is_whole(value) and value >= 2, "a whole number of at least 2"),
     ("learning_rate", lambda value: value > 0, "above 0"),
     ("weight_decay", lambda value: value >= 0, "at least 0"),
     ("momentum", lambda value: 0 < value < 1, "above 0 and below 1"),
@@ -32,12 +32,12 @@ _CHECKS: list[Check] = [
 
 
 class Classifier(nn.Module):
-    """Rows of pixels → scores of the classes."""
+    """Rows of pixels → logits of the classes."""
 
     def __init__(self, body: Body, n_classes: int, recipe: dict[str, Any]) -> None:
         super().__init__()
         self.body, self.recipe = body, recipe
-        self.seconds = 0.0  # of learning, breaks left out
+        self.seconds = 0.0  # of training, without interruptions
         self.scores = nn.Linear(body.n_features, n_classes, bias=False)
 
     def forward(self, rows: Tensor) -> Tensor:
@@ -46,7 +46,7 @@ class Classifier(nn.Module):
 
 
 class Classification(Objective):
-    """Cross-entropy: of one class with smoothed labels, of several each for itself."""
+    """Cross-entropy with label smoothing for one class, binary cross-entropy for several labels."""
 
     def __init__(self, multilabel: bool) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Classification(Objective):
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         if self.multilabel:
             return nn.functional.binary_cross_entropy_with_logits(outputs, batch.labels)
-        return nn.functional.cross_entropy(outputs, batch.labels.argmax(dim=1), label_smoothing=_SMOOTHING)
+        return nn.functional.cross_entropy(outputs, batch.labels.argmax(dim=1), label_smoothing=_LABEL_SMOOTHING)
 
 
 def pretrain(
@@ -70,59 +70,61 @@ def pretrain(
     progress: Progress = quiet,
     **recipe: Any,
 ) -> Classifier:
-    """A body with scores on it, learned from rows of pixels (n, 3·s²) and their labels.
+    """A backbone with a linear classifier, trained on rows of pixels (n, 3·s²) and their labels.
 
-    `recipe` replaces values of the backbone's RECIPE: n_epochs, batch, learning_rate, weight_decay, momentum.
+    `recipe` replaces values of the backbone's RECIPE: n_epochs, batch_size, learning_rate, weight_decay, momentum.
     """
     chosen = recipe_of(backbone, recipe)
     inputs = torch.from_numpy(np.asarray(rows, np.float32))
-    many_hot = np.eye(n_classes, dtype=np.float32)[labels] if labels.ndim == 1 else labels.astype(np.float32)
+    multi_hot = np.eye(n_classes, dtype=np.float32)[labels] if labels.ndim == 1 else labels.astype(np.float32)
     with torch.random.fork_rng([]):
-        torch.manual_seed(seed)  # the network's first weights
+        torch.manual_seed(seed)  # of the initial weights
         body = begin_body(backbone, weights, inputs)
         network = Classifier(body, n_classes, chosen)
-    rules = Rules(chosen["n_epochs"], chosen["batch"], chosen["learning_rate"], chosen["weight_decay"])
+    config = TrainingConfig(chosen["n_epochs"], chosen["batch_size"], chosen["learning_rate"], chosen["weight_decay"])
     optimizer = torch.optim.SGD(
         _groups(network, chosen["weight_decay"], 1.0 if weights is None else 0.1),
         momentum=chosen["momentum"],
         nesterov=True,
     )
     objective = Classification(labels.ndim == 2)
-    run = Training(network, objective, inputs, torch.from_numpy(many_hot), rules, seed, optimizer)
-    fingerprint = digest(inputs.numpy(), many_hot, backbone, str(weights), str(seed), str(sorted(chosen.items())))
-    for epoch in resumable_epochs(run, rules.n_epochs, resume_from, fingerprint, f"{backbone} epochs", progress):
+    run = Training(network, objective, inputs, torch.from_numpy(multi_hot), config, seed, optimizer)
+    fingerprint = digest(inputs.numpy(), multi_hot, backbone, str(weights), str(seed), str(sorted(chosen.items())))
+    for epoch in resumable_epochs(run, config.n_epochs, resume_from, fingerprint, f"{backbone} epochs", progress):
         run.run_epoch(epoch)
     network.seconds = run.seconds
     return network
 
 
 def recipe_of(backbone: str, given: dict[str, Any]) -> dict[str, Any]:
-    """How a backbone learns to classify, with what is given in place of its own."""
+    """The backbone's RECIPE with the given values in place of its own."""
     own: dict[str, Any] = module_of(backbone).RECIPE
     unknown = sorted(set(given) - set(own))
     if unknown:
-        raise UserError(f"{backbone} learns by no {unknown[0]!r}: what can be set is {', '.join(own)}")
+        raise UserError(f"the recipe of {backbone} has no {unknown[0]!r}; it takes {', '.join(own)}")
     chosen = own | given
     check_values(backbone, _CHECKS, chosen.__getitem__)
     return chosen
 
 
 def _groups(network: nn.Module, weight_decay: float, body_rate: float) -> list[dict[str, Any]]:
-    """Every parameter is pulled to 0 by the same share of the learning rate's peak, whatever its own rate."""
+    """Parameter groups whose weight decay is the same share of the peak learning rate, whatever their own rate."""
     norms = [layer for layer in network.modules() if isinstance(layer, nn.BatchNorm2d)]
     shifts = [layer.bias for layer in norms if not layer.weight.requires_grad]
-    quick = {id(shift) for shift in shifts}
+    shift_ids = {id(shift) for shift in shifts}
     groups = [
-        group | {"params": [one for one in group["params"] if id(one) not in quick], "weight_decay": weight_decay}
+        group | {"params": [one for one in group["params"] if id(one) not in shift_ids], "weight_decay": weight_decay}
         for group in parameter_groups(network, body_rate)
     ]
     if shifts:
-        groups.append({"params": shifts, "rate": _QUICK * body_rate, "weight_decay": weight_decay / _QUICK})
+        groups.append(
+            {"params": shifts, "rate": _SHIFT_LR_SCALE * body_rate, "weight_decay": weight_decay / _SHIFT_LR_SCALE}
+        )
     return groups
 
 
 def accuracy(network: Classifier, rows: Rows, labels: NDArray[Any], *, mirrored: bool = False) -> float:
-    """Share of pictures whose best score is that of a label of theirs; `mirrored` adds the mirror image's scores."""
+    """Share of pictures whose highest logit is that of a label of theirs; `mirrored` adds the mirror image's logits."""
     inputs = torch.from_numpy(np.asarray(rows, np.float32))
     scores = outputs_of(network, inputs)
     if mirrored:

@@ -1,4 +1,4 @@
-"""SSDH: a layer of sigmoid units that a classifier reads, half of them on, none of them in doubt."""
+"""SSDH: a classifier on sigmoid units, half of which are on and all of which are far from 1/2."""
 
 from typing import Unpack
 
@@ -13,8 +13,8 @@ from drlh.hashers.training.checks import Check
 class SSDH(DeepHasher):
     """Supervised semantics-preserving deep hashing.
 
-    **Idea.** A linear classifier reads sigmoid units, one for each bit, so the units must hold what tells classes
-    apart. Two more terms push every unit away from 1/2, and the units of an image to be on as often as off.
+    **Idea.** A linear classifier is trained on sigmoid units, one for each bit, so the units must separate the classes.
+    Two more terms push every unit away from 1/2, and make half of an image's units 1.
 
     **Reference.** H.-F. Yang, K. Lin, C.-S. Chen, Supervised learning of semantics-preserving hash via deep
     convolutional neural networks, TPAMI 2018 (arXiv 1507.00101); constants as in the authors' program.
@@ -24,8 +24,18 @@ class SSDH(DeepHasher):
     and schedule are those of all deep methods here; the paper fine-tunes a CNN by SGD, with a larger rate for the
     classifier.
 
-    **Parameters.** `n_bits`: length of the code. `alpha`, `beta`, `gamma`: weights of the classifier's loss, of the
-    distance from 1/2, and of the balance within an image (1 each in the paper). The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    alpha : float, default=1.0
+        Weight of the classifier's loss (the paper's 1).
+    beta : float, default=1.0
+        Weight of the units' distance from 1/2 (the paper's 1).
+    gamma : float, default=1.0
+        Weight of the balance of bits within an image (the paper's 1).
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(

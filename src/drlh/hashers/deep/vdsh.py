@@ -1,4 +1,4 @@
-"""VDSH: labels regressed on the last units of a network that is many layers deep."""
+"""VDSH: a regression of the labels on the last units of a network with many layers."""
 
 from typing import Unpack
 
@@ -8,28 +8,34 @@ from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.objective import Batch, Objective, Task
 from drlh.hashers.training.checks import Check, is_count
 
-_NARROWER = 4  # than the one hidden layer of other methods, unless `hidden` is given
-_FEATURES = 1280  # for fewer, other methods have a wider layer; many layers that wide do not learn at the same rate
+_WIDTH_DIVISOR = 4  # of the hidden layer of other methods, unless `hidden_size` is given
+_MIN_FEATURES = 1280  # other methods widen their layer for fewer features; many layers that wide do not learn well
 
 
 class VDSH(DeepHasher):
     """Very deep supervised hashing.
 
-    **Idea.** A plain network of many ReLU layers ends in one unit for each bit, and a linear least-squares fit of the
-    labels reads these units: depth, and not a special loss, makes them tell classes apart.
+    **Idea.** A plain network of many ReLU layers ends in one unit for each bit, and the labels are regressed on these
+    units by linear least squares: depth, and not a special loss, makes them separate the classes.
 
     **Reference.** Z. Zhang, Y. Chen, V. Saligrama, Efficient training of very deep neural networks for supervised
     hashing, CVPR 2016 (arXiv 1511.04524).
 
     **Differences.** All layers learn at once by gradients, with the optimiser and schedule of all deep methods here.
     The paper's own contribution, a training layer by layer with auxiliary variables after the alternating direction
-    method of multipliers, is not done. The paper has up to 64 layers of 1,024 units; here they are 8, each a quarter as
-    wide as the hidden layer of other methods, for the sake of time. The last units are hyperbolic tangents and a bit is
-    their sign; how the paper makes bits could not be checked. The penalty on weights is `weight_decay`. Several labels:
-    the regression is the same, on as many ones as there are labels.
+    method of multipliers, is not implemented. The paper has up to 64 layers of 1,024 units; here they are 8, each a
+    quarter as wide as the hidden layer of other methods, to save time. The last units are hyperbolic tangents and a bit
+    is their sign; how the paper makes bits could not be checked. The penalty on weights is `weight_decay`. Several
+    labels: the regression is the same, on as many ones as there are labels.
 
-    **Parameters.** `n_bits`: length of the code. `n_layers`: hidden layers. `hidden`: units in each of them. The rest:
-    `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    n_layers : int, default=8
+        Hidden layers, of `hidden_size` units each.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(self, n_bits: int = 32, *, n_layers: int = 8, **shared: Unpack[Shared]) -> None:
@@ -38,15 +44,15 @@ class VDSH(DeepHasher):
 
     def _own_checks(self) -> list[Check]:
         wanted = "a whole number of at least 1"
-        return [("n_layers", is_count, wanted), ("hidden", lambda value: value is None or is_count(value), wanted)]
+        return [("n_layers", is_count, wanted), ("hidden_size", lambda value: value is None or is_count(value), wanted)]
 
     def _sizes(self, n_images: int, n_features: int) -> Sizes:
         sizes = super()._sizes(n_images, n_features)
-        wide = super()._sizes(n_images, max(n_features, _FEATURES))["hidden"]
-        return sizes if self.hidden is not None else sizes | {"hidden": wide // _NARROWER}
+        wide = super()._sizes(n_images, max(n_features, _MIN_FEATURES))["hidden_size"]
+        return sizes if self.hidden_size is not None else sizes | {"hidden_size": wide // _WIDTH_DIVISOR}
 
     def _network(self, n_in: int, sizes: Sizes) -> nn.Module:
-        return deep_network(n_in, self.n_bits, [sizes["hidden"]] * self.n_layers, sizes["feature_dropout"])
+        return plain_network(n_in, self.n_bits, [sizes["hidden_size"]] * self.n_layers, sizes["feature_dropout"])
 
     def _objective(self, task: Task) -> Objective:
         return LabelRegression(task)
@@ -64,12 +70,12 @@ class LabelRegression(Objective):
         return errors.square().sum(dim=1).mean()
 
 
-def deep_network(n_in: int, n_out: int, widths: list[int], feature_dropout: float) -> nn.Module:
+def plain_network(n_in: int, n_out: int, widths: list[int], feature_dropout: float) -> nn.Module:
     """ReLU layers of the given widths, then a linear one."""
     layers: list[nn.Module] = [nn.Dropout(feature_dropout)]
-    for before, width in zip([n_in, *widths[:-1]], widths, strict=True):
-        linear = nn.Linear(before, width)
-        # The usual start of a layer would shrink what passes through it, and many would leave nothing.
+    for n_inputs, width in zip([n_in, *widths[:-1]], widths, strict=True):
+        linear = nn.Linear(n_inputs, width)
+        # torch's default initialisation would shrink the activations in every layer, until nothing is left.
         nn.init.kaiming_normal_(linear.weight, nonlinearity="relu")
         nn.init.zeros_(linear.bias)
         layers += [linear, nn.ReLU()]

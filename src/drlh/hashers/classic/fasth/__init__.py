@@ -1,1 +1,1 @@
-"""FastH: pairs → code inference → boosted trees → hasher."""
+"""FastH: code inference → boosted trees → hasher."""

@@ -1,4 +1,4 @@
-"""FastH: infer the bit the labels want, then teach it to boosted trees, one bit after the other."""
+"""FastH: infer each bit from the labels, then train boosted trees to predict it, one bit after the other."""
 
 from functools import partial
 from typing import Any
@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from drlh.core.codes import Codes, round_to_codes
 from drlh.core.progress import Progress
 from drlh.hashers.base import Features, Hasher, RandomState
-from drlh.hashers.classic.fasth.inference import Signs, infer_bit, make_blocks
-from drlh.hashers.classic.fasth.pairs import draw_pairs, pair_losses
+from drlh.hashers.classic.fasth.inference import Signs, infer_bit, make_blocks, pair_losses, sample_pairs
 from drlh.hashers.classic.fasth.trees import (
     Bins,
     Trees,
@@ -29,9 +28,9 @@ class FastH(Hasher):
     """FastH, supervised: graph cuts choose the bits, boosted decision trees learn them.
 
     **Idea.** One bit after the other in two steps. First the bit each training image should have: the one that
-    lowers the loss of the pairs most, given the bits before; all images of a label are decided together by a minimum
-    cut, the others held. Then boosted trees learn that bit from the features, and the next bit starts from what
-    they say, so that it mends their mistakes.
+    lowers the loss of the pairs most, given the earlier bits; all images of a label are decided together by a minimum
+    cut, the others fixed. Then boosted trees learn that bit from the features, and the next bit is inferred from
+    their predictions, so that it corrects their mistakes.
 
     **Reference.** G. Lin, C. Shen, Q. Shi, A. van den Hengel, D. Suter, Fast supervised hashing with decision trees
     for high-dimensional data, CVPR 2014; G. Lin, C. Shen, A. van den Hengel, Supervised hashing using graph cuts
@@ -40,19 +39,42 @@ class FastH(Hasher):
     image, two sweeps over the blocks from all ones, 200 trees of depth 4, 200 features tried at a split.
 
     **Differences.** The trees are those of scikit-learn's histogram gradient boosting with a learning rate of 0.1, not
-    the authors' AdaBoost with trimmed weights. Every image counts the same, where theirs weigh by the loss at stake; on
-    a hold-out of CIFAR-10's training images the weights made no difference. A tree draws the features it tries once
-    and not at every split, which there was several times quicker and no worse. Features are quantised at quantiles,
-    not at equal steps. A bit that comes out the same for all images, because every pair is far enough apart, is
-    inferred again with a wider margin. Images without any label are one more block, whose cut is only kept when it
-    helps.
+    the authors' AdaBoost with trimmed weights. Every image counts the same, where theirs are weighted by their loss; on
+    a hold-out of CIFAR-10's training images the weights made no difference. A tree samples its features once and
+    not at every split, which was several times faster there and no worse. Features are quantised at quantiles,
+    not at equal steps. A bit that is the same for all images, because every pair is beyond the margin, is inferred
+    again with a wider margin. Images without any label are one more block, whose cut is only used when it lowers
+    the loss.
 
-    **Parameters.** `n_bits`: length of the code. `n_trees`, `depth`: trees of each bit and their depth; no number
-    of trees means one for every ten images, from 20 to 200. `learning_rate`: what each tree adds. `max_features`:
-    features a tree tries. `n_pairs`: similar and dissimilar partners of each image. `n_sweeps`: rounds of cuts.
-    `random_state`: seed of pairs, order of blocks and features tried. The number of threads changes nothing.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    n_trees : int or None, default=None
+        Trees of each bit; None is one for every ten images, from 20 to 200.
+    depth : int, default=4
+        Depth of the trees.
+    learning_rate : float, default=0.1
+        Shrinkage of each tree.
+    max_features : int, default=200
+        Features sampled for each tree.
+    n_pairs : int, default=100
+        Similar partners of each image, and as many dissimilar ones.
+    n_sweeps : int, default=2
+        Passes over the blocks when a bit is inferred.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the pairs, the order of blocks and the features of each tree.
 
-    Learned: `trees_`, the arrays of `join`, and `pair_loss_`, the mean loss of the training pairs.
+    Attributes
+    ----------
+    trees_ : dict of ndarray
+        All trees as flat arrays: see `trees.join`.
+    pair_loss_ : float
+        Mean loss of the training pairs.
+    classes_ : ndarray of shape (n_classes,)
+        The class ids, in the order of the label columns.
+    n_features_in_ : int
+        Number of features.
     """
 
     supervised = True
@@ -81,9 +103,9 @@ class FastH(Hasher):
     def _fit(
         self, features: Features, labels: NDArray[Any] | None, rng: np.random.Generator, progress: Progress
     ) -> None:
-        assert labels is not None  # `fit` has checked
+        assert labels is not None  # supervised
         self._check_parameters()
-        pairs = draw_pairs(labels, self.n_pairs, rng)
+        pairs = sample_pairs(labels, self.n_pairs, rng)
         blocks = make_blocks(labels, pairs)
         edges = bin_edges(features)
         bins = to_bins(features, edges)
@@ -92,12 +114,12 @@ class FastH(Hasher):
         with useful_threads(len(bins) * min(self.max_features, bins.shape[1])):
             for bit in range(self.n_bits):
                 progress(bit, self.n_bits, "FastH bits")
-                wanted = infer_bit(pairs, distances, bit + 1, blocks, len(features), self.n_sweeps, rng)
-                trees, found = self._learn(bins, edges, wanted, rng)
+                targets = infer_bit(pairs, distances, bit + 1, blocks, len(features), self.n_sweeps, rng)
+                trees, fitted = self._learn(bins, edges, targets, rng)
                 learned.append(trees)
-                # The next bit is to mend what the trees really say, not what they should say.
-                said = round_to_codes(found)
-                distances += said[pairs.first] != said[pairs.second]
+                # The next bit corrects what the trees predict, not what they should predict.
+                predicted = round_to_codes(fitted)
+                distances += predicted[pairs.first] != predicted[pairs.second]
         self.trees_ = join(learned)
         self.pair_loss_ = float(pair_losses(pairs.similar, distances, self.n_bits).mean())
         progress(self.n_bits, self.n_bits, "FastH bits")
@@ -105,12 +127,12 @@ class FastH(Hasher):
     def _encode(self, features: Features) -> Codes:
         return round_to_codes(scores(features, self.trees_))
 
-    def _learn(self, bins: Bins, edges: Features, wanted: Signs, rng: np.random.Generator) -> tuple[Trees, Features]:
-        """The trees of one bit, and what they say."""
-        if len(np.unique(wanted)) == 1:
-            return constant_trees(int(wanted[0])), wanted.astype(np.float64)
+    def _learn(self, bins: Bins, edges: Features, targets: Signs, rng: np.random.Generator) -> tuple[Trees, Features]:
+        """(trees of one bit, their scores of the training images)."""
+        if len(np.unique(targets)) == 1:
+            return constant_trees(int(targets[0])), targets.astype(np.float64)
         return grow(
-            bins, edges, wanted, n_trees=trees_for(len(bins)) if self.n_trees is None else self.n_trees,
+            bins, edges, targets, n_trees=trees_for(len(bins)) if self.n_trees is None else self.n_trees,
             depth=self.depth, learning_rate=self.learning_rate, max_features=self.max_features, rng=rng,
         )  # fmt: skip
 
@@ -119,7 +141,7 @@ class FastH(Hasher):
 
 
 def trees_for(n_rows: int) -> int:
-    """A tree for every ten rows, from 20 trees to the paper's 200: a few rows are learned long before that."""
+    """A tree for every ten rows, from 20 trees to the paper's 200: few rows need fewer trees."""
     return int(np.clip(n_rows // 10, 20, 200))
 
 

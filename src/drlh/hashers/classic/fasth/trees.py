@@ -1,24 +1,24 @@
-"""Boosted trees: grown by scikit-learn on quantised features, kept and walked as plain arrays."""
+"""The second step of FastH: boosted trees, grown by scikit-learn on binned features, stored as plain arrays."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import sklearn
 from numpy.typing import NDArray
 from scipy.special import expit
-
-# No public name; a test holds what is grown against scikit-learn's public classifier.
-from sklearn.ensemble._hist_gradient_boosting.grower import TreeGrower
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from drlh.core.errors import UserError
 from drlh.hashers.base import Features
 
 Bins = NDArray[np.uint8]
 Trees = dict[str, NDArray[Any]]  # see `_flat_trees`
 
+_WORKS_WITH, _SPECIFIER = "1.6 to 1.9", ">=1.6,<1.10"  # tried with the first and the last of them
 _LEAF_ROWS = 20  # rows a leaf must hold at least; fewer where there are few rows
-_WORTH_THREADS = 1_000_000  # values
-_ROWS_AT_ONCE = 256  # so that the rows and the walkers' places stay in the processor's cache
+_WORTH_THREADS = 1_000_000  # values of binned features
+_ROWS_AT_ONCE = 256  # so that rows and positions in the trees stay in the processor's cache
 
 
 def bin_edges(features: Features, n_bins: int = 255) -> Features:
@@ -58,38 +58,54 @@ def grow(
 ) -> tuple[Trees, Features]:
     """Trees boosted to tell the rows of sign +1 from those of sign -1, and the score they give to every row.
 
-    Gradient boosting of the logistic loss. Each tree is grown on `max_features` features of its own, drawn at random:
-    scikit-learn's classifier draws them at each split, but counts all of them all the same.
+    Gradient boosting of the logistic loss. Each tree is grown on its own random sample of `max_features` features;
+    scikit-learn's classifier samples at each split, and builds histograms of all features nevertheless.
     """
-    wanted = signs > 0
-    bias = np.log(wanted.mean() / (~wanted).mean())
-    found = np.full(len(bins), bias)
-    by_feature, n_seen = bins.T, min(max_features, bins.shape[1])
+    grower_class = tree_grower()
+    targets = signs > 0
+    bias = np.log(targets.mean() / (~targets).mean())
+    fitted = np.full(len(bins), bias)
+    by_feature, n_sampled = bins.T, min(max_features, bins.shape[1])
     parts = []
     for _ in range(n_trees):
-        seen = np.sort(rng.choice(len(by_feature), n_seen, replace=False))
-        chance = expit(found)
-        grower = TreeGrower(
-            by_feature[seen].T,
-            (chance - wanted).astype(np.float32),
-            (chance * (1 - chance)).astype(np.float32),
+        sampled = np.sort(rng.choice(len(by_feature), n_sampled, replace=False))
+        probability = expit(fitted)
+        grower = grower_class(
+            by_feature[sampled].T,
+            (probability - targets).astype(np.float32),
+            (probability * (1 - probability)).astype(np.float32),
             max_depth=depth,
             min_samples_leaf=max(1, min(_LEAF_ROWS, len(bins) // 10)),
             shrinkage=learning_rate,
         )
         grower.grow()
         for leaf in grower.finalized_leaves:
-            found[leaf.sample_indices] += leaf.value
-        nodes = grower.make_predictor(edges[seen]).nodes
-        nodes["feature_idx"] = seen[nodes["feature_idx"]]
+            fitted[leaf.sample_indices] += leaf.value
+        nodes = grower.make_predictor(edges[sampled]).nodes
+        nodes["feature_idx"] = sampled[nodes["feature_idx"]]
         parts.append(nodes)
-    return _flat_trees(parts, float(bias)), found
+    return _flat_trees(parts, float(bias)), fitted
+
+
+def tree_grower() -> Any:
+    """scikit-learn's class of a single histogram tree, which has no public name.
+
+    A test compares the trees it grows with scikit-learn's public classifier.
+    """
+    try:
+        from sklearn.ensemble._hist_gradient_boosting.grower import TreeGrower
+    except ImportError as error:
+        raise UserError(
+            f"FastH needs the tree grower of scikit-learn {_WORKS_WITH}, which scikit-learn {sklearn.__version__} "
+            f'does not have: pip install "scikit-learn{_SPECIFIER}"'
+        ) from error
+    return TreeGrower
 
 
 def useful_threads(n_values: int) -> threadpool_limits:
-    """A context with one thread where there is little data.
+    """A context that limits OpenMP to one thread where there is little data.
 
-    There threads only wait for each other, for minutes where other programs want the processor too.
+    There threads mostly wait for each other, on a busy machine for minutes.
     """
     return threadpool_limits(None if n_values >= _WORTH_THREADS else 1, user_api="openmp")
 
@@ -97,8 +113,8 @@ def useful_threads(n_values: int) -> threadpool_limits:
 def _flat_trees(parts: Sequence[NDArray[Any]], bias: float) -> Trees:
     """All nodes of all trees in a row: `feature`, `threshold`, `left`, `right`, `value`, then `roots`, `bias`, `depth`.
 
-    A row goes left when its feature is at most the threshold. A leaf is its own child on both sides, so that short
-    branches wait for long ones.
+    A row goes left when its feature is at most the threshold. A leaf is its own child on both sides, so that all rows
+    can take the same number of steps.
     """
     sizes = np.array([len(part) for part in parts])
     roots = np.cumsum(sizes) - sizes
@@ -135,8 +151,8 @@ def join(bits: Sequence[Trees]) -> Trees:
 
 
 def scores(features: Features, trees: Trees) -> Features:
-    """The boosted score of every bit, `(n, n_bits)`, from what `join` made."""
-    # Indices of the platform's own width: numpy would convert the others at every step.
+    """The boosted score of every bit, `(n, n_bits)`, from the trees that `join` returns."""
+    # Indices of the platform's own width, which numpy would otherwise convert at every step.
     walk = {name: trees[name].astype(np.intp) for name in ("feature", "left", "right")}
     roots = np.split(trees["roots"].astype(np.intp), np.cumsum(trees["n_trees"])[:-1])
     found = np.empty((len(features), len(roots)))
@@ -151,7 +167,7 @@ def scores(features: Features, trees: Trees) -> Features:
 def _leaves(
     block: Features, roots: NDArray[np.intp], depth: int, walk: dict[str, NDArray[np.intp]], threshold: Features
 ) -> NDArray[np.intp]:
-    """Where each row ends in each tree, `(n_rows, n_trees)`: one level of all trees at a time."""
+    """The leaf each row reaches in each tree, `(n_rows, n_trees)`: one level of all trees at a time."""
     values, first = block.ravel(), np.arange(len(block))[:, None] * block.shape[1]
     places = np.broadcast_to(roots, (len(block), len(roots)))
     for _ in range(depth):
