@@ -19,8 +19,9 @@ import numpy as np
 from drawn import DrawnImages
 from drlh.data.base import DataSet
 from drlh.data.some_images import subset
+from drlh.encoding.outputs import encode_to_file
 from drlh.features import make_extractor, with_features
-from drlh.stages import encode_data, fit_model
+from drlh.model import Model
 
 
 class InFolders(DrawnImages):
@@ -36,9 +37,9 @@ def measure(n: int, features: str) -> dict[str, Any]:
         os.environ["DRLH_CACHE"] = folder  # features that are there already would not count
         data = DataSet("drawn", np.zeros(n, np.int64), ("any",), InFolders(n))
         some = with_features(subset(data, np.arange(512)), make_extractor(features), cache=place / "cache")
-        fit_model(some, "lsh", 48, place / "model")
+        Model.fit(some, "lsh", 48).save(place / "model")
         begun = time.perf_counter()
-        encode_data(place / "model", data, place / "codes.npz")
+        encode_to_file(place / "model", data, place / "codes.npz")
         seconds = time.perf_counter() - begun
     status = Path("/proc/self/status").read_text(encoding="ascii")
     peak = int(status.split("VmHWM:")[1].split()[0]) / 1024

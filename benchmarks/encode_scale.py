@@ -27,7 +27,7 @@ from drlh.encoding.encoding import Encoding
 from drlh.encoding.on_ray import on_ray
 from drlh.encoding.runners import in_processes
 from drlh.features import make_extractor, with_features
-from drlh.stages import fit_model
+from drlh.model import Model
 
 RUNNERS: dict[str, Callable[[int], Runner]] = {"processes": in_processes, "ray": on_ray}
 _FITTED = 256  # images to learn a model from; which model it is hardly matters beside the features
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             (Path(folder) / "backbones").symlink_to(kept / "backbones")  # to convert weights is not what is measured
         few = with_features(subset(dataset, np.arange(_FITTED)), make_extractor(given.features))
         model = Path(folder) / "model"
-        fit_model(few, given.method, 32, model)
+        Model.fit(few, given.method, 32).save(model)
         records = [measure(name, n, model, dataset) for name in given.runners.split(",") for n in (1, 2)]
     ratios = {
         one["runner"]: round(two["images_a_second"] / one["images_a_second"], 2)

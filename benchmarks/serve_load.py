@@ -35,7 +35,7 @@ from drlh.encoding.codes_file import load_codes
 from drlh.features import make_extractor, with_features
 from drlh.index.details import Details
 from drlh.index.local.index import LocalIndex
-from drlh.stages import fit_model
+from drlh.model import Model
 
 N_BITS, K = 48, 20
 PHOTOS, QUERIES = 30, 2000
@@ -63,7 +63,7 @@ end
 def quick_model(path: Path) -> None:
     """A model that takes photos: what it has learned does not change how long it takes."""
     digits = with_features(subset(load("digits"), np.arange(300)), make_extractor("lite0"))
-    fit_model(digits, "drlh", N_BITS, path, parameters={"n_epochs": 3})
+    Model.fit(digits, "drlh", N_BITS, n_epochs=3).save(path)
 
 
 def make_index(path: Path, packed: Packed) -> None:

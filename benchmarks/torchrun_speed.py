@@ -20,8 +20,8 @@ from drlh.bench.machine import machine, versions
 from drlh.bench.scores import evaluate_file
 from drlh.cli.console import print_table
 from drlh.data import load
+from drlh.encoding.outputs import encode_to_file
 from drlh.features import make_extractor, with_features
-from drlh.stages import encode_data
 
 
 def fit(given: argparse.Namespace, method: str, processes: int, model: Path) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def measure(given: argparse.Namespace, method: str, processes: int) -> dict[str,
         dataset = load(given.data)
         if dataset.features is None:
             dataset = with_features(dataset, make_extractor("gray8"))
-        encode_data(model, dataset, codes)
+        encode_to_file(model, dataset, codes)
         scores = evaluate_file(codes, "split", seed=0, n_query=given.queries, n_train=given.train)
     return {
         "method": method,

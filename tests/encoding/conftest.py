@@ -7,7 +7,7 @@ import pytest
 
 from drlh.data.base import ArrayImages, DataSet, FileImages
 from drlh.features import make_extractor, with_features
-from drlh.stages import fit_model
+from drlh.model import Model
 
 N = 1300  # three blocks
 
@@ -27,7 +27,7 @@ def pixels() -> DataSet:
 @pytest.fixture
 def model(pixels: DataSet, tmp_path: Path) -> Path:
     few = DataSet("few", pixels.labels[:50], pixels.classes, ArrayImages(pixels.images.pixels[:50], "few"))
-    fit_model(with_features(few, make_extractor("gray4")), "lsh", 20, tmp_path / "model")
+    Model.fit(with_features(few, make_extractor("gray4")), "lsh", 20).save(tmp_path / "model")
     return tmp_path / "model"
 
 

@@ -78,10 +78,10 @@ def test_a_file_that_has_changed_since_is_encoded_anew(model: Path, files: DataS
 
 def test_another_model_knows_nothing_of_it(model: Path, pixels: DataSet, tmp_path: Path) -> None:
     from drlh.features import make_extractor, with_features
-    from drlh.stages import fit_model
+    from drlh.model import Model
 
     broken_off(model, pixels, 3)
-    fit_model(with_features(pixels, make_extractor("gray4")), "lsh", 20, tmp_path / "other", seed=1)
+    Model.fit(with_features(pixels, make_extractor("gray4")), "lsh", 20, seed=1).save(tmp_path / "other")
     runner = Counted()
     list(Encoding(tmp_path / "other", pixels, runner).run())
     assert runner.asked == [0, 512, 1024]

@@ -16,14 +16,21 @@ import pytest
 from drlh.core.files import read_npz, write_npz
 from drlh.data import load
 from drlh.data.base import ArrayImages, DataSet
+from drlh.encoding.codes_file import CodeSet, load_codes
 from drlh.encoding.codes_parquet import ParquetCodes
+from drlh.encoding.outputs import encode_to_file
 from drlh.features import make_extractor, with_features
-from drlh.stages import encode_data, fit_model
+from drlh.model import Model
 
 N = 4 * 512
 # Where tests run in the background, Ctrl-C is switched off for all that they start.
 MAIN = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from drlh.cli import main; main()"
 COMMAND = [sys.executable, "-c", MAIN, "encode"]
+
+
+def encoded(model: Path, data: DataSet, path: Path) -> CodeSet:
+    encode_to_file(model, data, path)
+    return load_codes(path)
 
 
 @pytest.fixture
@@ -32,7 +39,7 @@ def work(tmp_path: Path) -> tuple[Path, Path]:
     pixels = np.random.default_rng(0).integers(0, 256, (N, 32, 32, 3), dtype=np.uint8)
     np.savez(tmp_path / "data.npz", images=pixels, y=np.arange(N) % 3)
     few = DataSet("few", np.arange(20) % 3, ("a", "b", "c"), ArrayImages(pixels[:20], "few"))
-    fit_model(with_features(few, make_extractor("gist")), "lsh", 24, tmp_path / "model")
+    Model.fit(with_features(few, make_extractor("gist")), "lsh", 24).save(tmp_path / "model")
     return tmp_path / "model", tmp_path / "data.npz"
 
 
@@ -93,9 +100,9 @@ def test_a_killed_run_leaves_no_process_and_the_next_one_goes_on(
     falsify(parts[0])
     (parts[0].parent / f".{parts[0].name}.abc.part").write_bytes(b"half")  # as a kill amid a write leaves it
     model, data = work
-    found, _ = encode_data(model, load(data), tmp_path / "c.npz")
+    found = encoded(model, load(data), tmp_path / "c.npz")
     assert list((cache / "codes").iterdir()) == []
-    whole, _ = encode_data(model, load(data), tmp_path / "whole.npz")
+    whole = encoded(model, load(data), tmp_path / "whole.npz")
     assert found.names.tolist() == whole.names.tolist() == [f"data/{row}" for row in range(N)]
     (first,) = blocks_that_differ(found.packed, whole.packed)
     assert (found.packed != whole.packed).any(axis=1).sum() == 512
@@ -155,7 +162,7 @@ def test_a_killed_run_on_a_ray_of_its_own_goes_on_in_a_cluster(
     assert all(line.startswith(b"encoding") for line in told.splitlines()), told
     codes = ParquetCodes(out)
     assert np.concatenate([block.ids for block in codes.blocks()]).tolist() == list(range(N))
-    whole, _ = encode_data(work[0], load(work[1]), tmp_path / "whole.npz")
+    whole = encoded(work[0], load(work[1]), tmp_path / "whole.npz")
     assert (codes.packed != whole.packed).any(axis=1).sum() == 512
     assert blocks_that_differ(codes.packed, whole.packed) == [0]
     assert wait_for(lambda: not ray_processes(cache)), "Ray outlived the run that was killed"

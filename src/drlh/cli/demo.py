@@ -1,5 +1,6 @@
 """The main job on scikit-learn's digits: learn codes, index them, search, and show what was found."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,15 @@ from drlh.core.files import write_text
 from drlh.core.progress import Progress, quiet
 from drlh.data import DataSet, load, subset
 from drlh.data.labels import label_names
-from drlh.encoding.codes_file import CodeSet
+from drlh.encoding.codes_file import CodeSet, load_codes
 from drlh.encoding.indexing import load_items, notes_of
+from drlh.encoding.outputs import encode_to_file
 from drlh.evaluate.protocols import Split, get_protocol
 from drlh.features import make_extractor, with_features
 from drlh.hashers.methods import DEFAULT_METHOD
 from drlh.index.local.index import LocalIndex
+from drlh.model import Model
 from drlh.report.demo_page import Hit, Search, demo_page
-from drlh.stages import encode_data, fit_model
 
 N_QUERY, N_BITS, SEED = 500, 32, 0
 METHODS = ("lsh", "itq", DEFAULT_METHOD)
@@ -48,7 +50,8 @@ def run_demo(directory: Path, progress: Progress = quiet) -> dict[str, Any]:
 
 
 def _indexed(model: Path, database: DataSet, path: Path, place: Path) -> tuple[LocalIndex, CodeSet]:
-    codes, _ = encode_data(model, database, path)
+    encode_to_file(model, database, path)
+    codes = load_codes(path)
     index = LocalIndex.create(place, codes.n_bits, notes=notes_of(codes))
     load_items(index, codes)
     return index, codes
@@ -57,11 +60,13 @@ def _indexed(model: Path, database: DataSet, path: Path, place: Path) -> tuple[L
 def _measure(dataset: DataSet, method: str, directory: Path, progress: Progress) -> dict[str, Any]:
     """Fits on the training rows, encodes all, and ranks the database for each query."""
     model, codes = directory / f"{method}.model", directory / f"{method}-codes.npz"
-    options = {"protocol": "split", "seed": SEED, "n_query": N_QUERY, "n_train": None}
-    fitted = fit_model(dataset, method, N_BITS, model, seed=SEED, split=options, progress=progress)
-    encode_data(model, dataset, codes)
+    start = time.perf_counter()
+    fitted = Model.fit(dataset, method, N_BITS, protocol="split", n_query=N_QUERY, seed=SEED, progress=progress)
+    about = {"method": method, "bits": N_BITS, "fit_seconds": round(time.perf_counter() - start, 2)}
+    fitted.save(model)
+    encode_to_file(model, dataset, codes)
     scores = evaluate_file(codes, "split", seed=SEED, n_query=N_QUERY)
-    return fitted | {name: scores[name] for name in ("map", "map_best", "map_worst", "n_query", "n_database")}
+    return about | {name: scores[name] for name in ("map", "map_best", "map_worst", "n_query", "n_database")}
 
 
 def _summary(split: Split) -> str:
@@ -79,9 +84,10 @@ def _searches(
     _, first = np.unique(labels, return_index=True)
     rows = split.query[first][:_SHOWN_QUERIES]
     queries = subset(dataset, rows)
-    encoded, _ = encode_data(model, queries, directory / "queries.npz")
-    distances, found = index.search(encoded.packed, _SHOWN_HITS)
-    query_bits, bits = unpack(encoded.packed, N_BITS), unpack(codes.packed, N_BITS)
+    assert queries.features is not None  # made above
+    packed = Model.load(model).encode(queries.features)
+    distances, found = index.search(packed, _SHOWN_HITS)
+    query_bits, bits = unpack(packed, N_BITS), unpack(codes.packed, N_BITS)
     assert dataset.images is not None  # digits are pictures
     searches = []
     for place, row in enumerate(rows):

@@ -12,14 +12,35 @@ from numpy.typing import NDArray
 from drlh.core.codes import Packed, bytes_per_code
 from drlh.core.errors import UserError
 from drlh.core.progress import Progress, quiet
+from drlh.data.base import DataSet
 from drlh.data.some_images import subset
+from drlh.encoding.coder import Runner
 from drlh.encoding.codes_file import CodeRows, write_codes
-from drlh.encoding.codes_parquet import Header, write_parquet
+from drlh.encoding.codes_parquet import Header, is_parquet, write_parquet
 from drlh.encoding.encoding import CodedRows, Encoding
 from drlh.encoding.indexing import index_notes, load_rows
+from drlh.encoding.runners import in_threads
 from drlh.index.opening import create_index
 
 LeftOut = tuple[str, ...]
+
+
+def encode_to_file(
+    model: str | Path,
+    dataset: DataSet,
+    path: str | Path,
+    *,
+    runner: Runner = in_threads,
+    skip_bad: bool = False,
+    progress: Progress = quiet,
+) -> LeftOut:
+    """Encodes every row with the model in a file; returns one sentence for each row left out. See `to_file`."""
+    return to_file(Encoding(model, dataset, runner, skip_bad=skip_bad), path, progress)
+
+
+def to_file(encoding: Encoding, path: str | Path, progress: Progress = quiet) -> LeftOut:
+    """Writes the codes to an NPZ file, or to a directory of Parquet files where the name ends in `.parquet`."""
+    return (to_parquet if is_parquet(path) else to_npz)(encoding, path, progress)
 
 
 def to_npz(encoding: Encoding, path: str | Path, progress: Progress = quiet) -> LeftOut:

@@ -1,4 +1,4 @@
-"""The verbs of the experiments: `drlh bench paper` and `drlh report`."""
+"""Verbs that measure: `drlh evaluate`, `drlh bench`, `drlh bench paper` and `drlh report`."""
 
 import time
 from pathlib import Path
@@ -6,13 +6,136 @@ from typing import Annotated, Any
 
 import typer
 
-from drlh.cli.console import ProgressBar, print_json, say
+from drlh.cli.console import ProgressBar, print_json, print_table, say
+from drlh.cli.learn import open_data
+from drlh.cli.options import (
+    DATA,
+    DirOption,
+    FeaturesOption,
+    FlipOption,
+    JsonOption,
+    LayerOption,
+    ProtocolOption,
+    QueryOption,
+    RecordsOption,
+    SeedOption,
+    SetOption,
+    SkipOption,
+    TrainOption,
+    WeightsOption,
+    numbers,
+    parse_parameters,
+    words,
+)
+from drlh.cli.prepare import shortened
 from drlh.core.errors import UserError
 
-RecordsOption = Annotated[Path, typer.Option(help="Where records are kept, one for each cell.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+bench_app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
 
 
+def evaluate(
+    codes: Annotated[
+        Path,
+        typer.Argument(
+            help="Codes of `drlh encode`, or an NPZ with query_codes, query_labels, "
+            "database_codes, database_labels made elsewhere."
+        ),
+    ],
+    protocol: ProtocolOption = "split",
+    seed: SeedOption = 0,
+    n_query: QueryOption = None,
+    n_train: TrainOption = None,
+    top_k: Annotated[int | None, typer.Option(help="Cut of mAP for codes made elsewhere (default: all).")] = None,
+    legacy: Annotated[str | None, typer.Option(help="Also the number another code base would print.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rank and score codes: tie-aware mAP with its bounds, precision, recall, lookup, NDCG.
+
+    Example: drlh evaluate photos-codes.npz --protocol split --n-query 500
+    """
+    from drlh.bench.scores import evaluate_file
+
+    result = evaluate_file(codes, protocol, seed=seed, n_query=n_query, n_train=n_train, top_k=top_k, legacy=legacy)
+    if as_json:
+        print_json(result)
+        return
+    hidden = {"precision_by_radius", "recall_by_radius", "warnings"}
+    rows = [[key, shortened(value)] for key, value in result.items() if key not in hidden and value is not None]
+    print_table(["measure", "value"], rows)
+    for warning in result["warnings"]:
+        say(f"note: {warning}")
+
+
+@bench_app.callback()
+def bench(
+    context: typer.Context,
+    data: Annotated[str | None, typer.Option("--data", help=DATA)] = None,
+    methods: Annotated[str, typer.Option(help="Names of `drlh methods` with commas between them, or all.")] = "itq",
+    bits: Annotated[str, typer.Option(help="Code lengths with commas between them.")] = "32",
+    seeds: Annotated[str, typer.Option(help="Seeds with commas between them.")] = "0",
+    protocol: ProtocolOption = "split",
+    features: FeaturesOption = None,
+    data_dir: DirOption = None,
+    flip: FlipOption = False,
+    weights: WeightsOption = None,
+    layer: LayerOption = None,
+    n_query: QueryOption = None,
+    n_train: TrainOption = None,
+    parameters: SetOption = None,
+    records: Annotated[
+        Path | None, typer.Option(help="Keep a record of each cell here; a rerun computes only what is missing.")
+    ] = None,
+    skip_bad: SkipOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare methods under a protocol: one record for each method, length and seed.
+
+    Example: drlh bench --data digits --protocol split --methods itq,lsh --bits 16,32 --seeds 0,1
+    """
+    if context.invoked_subcommand:
+        return
+    if data is None:
+        raise UserError("drlh bench needs --data, a data set's name, folder, table or NPZ; or run drlh bench paper")
+    from drlh.bench.cells import cells_of
+    from drlh.bench.runner import Bench
+    from drlh.evaluate.protocols import get_protocol
+
+    chosen = parse_parameters(parameters)
+    cells = cells_of(words(methods), numbers(bits, "--bits"), numbers(seeds, "--seeds"), chosen)
+    rule = get_protocol(protocol)
+    with ProgressBar() as bar:
+        dataset = open_data(
+            data, features, directory=data_dir, flip=flip, weights=weights, layer=layer, skip_bad=skip_bad, bar=bar,
+            backbone=chosen.get("backbone"),
+        )  # fmt: skip
+        found = list(Bench(dataset, rule, n_query, n_train, records).run(cells, bar))
+    if as_json:
+        print_json(found)
+    else:
+        _print_records(found)
+
+
+def _print_records(records: list[dict[str, Any]]) -> None:
+    first = records[0]
+    columns = ["method", "bits", "seed", "map", "map_best", "map_worst", "fit_seconds", "encode_seconds"]
+    if any("map_own" in record for record in records):
+        columns.insert(4, "map_own")
+    title = (
+        f"{first['data']}, {first['protocol']}: {first['n_query']:,} queries, {first['n_train']:,} training images"
+        f", {first['n_database']:,} images searched"
+    )
+    shown = [record | {"bits": record["bits"] or None} for record in records]
+    rows = [[record.get(column) for column in columns] for record in shown]
+    print_table(["own ranking" if column == "map_own" else column for column in columns], rows, title=title)
+    if first["database_labels_used"] and any(record["supervised"] for record in records):
+        say("note: the supervised methods have seen the labels of the images searched")
+    for record in records:
+        if record["bits"] == 0:
+            accuracy = f", classifier's accuracy {record['accuracy']:.4f}" if "accuracy" in record else ""
+            say(f"note: {record['method']}, seed {record['seed']}, stands for every length{accuracy}")
+
+
+@bench_app.command("paper")
 def paper(
     table: Annotated[
         str,
@@ -134,8 +257,4 @@ def report(
 
 
 def _seeds(text: str | None, quick: bool) -> list[int]:
-    chosen = text or ("0" if quick else "0,1,2")
-    try:
-        return [int(word) for word in chosen.split(",")]
-    except ValueError as error:
-        raise UserError(f"--seeds takes whole numbers with commas between them: got {chosen!r}") from error
+    return numbers(text or ("0" if quick else "0,1,2"), "--seeds")
