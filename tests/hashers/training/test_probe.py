@@ -49,7 +49,7 @@ def test_the_probe_scores_codes_by_the_tie_aware_mean_average_precision() -> Non
 
 @pytest.mark.parametrize("share", [0.001, 0.99])
 def test_a_hold_out_that_leaves_nothing_is_one_clear_sentence(share: float) -> None:
-    with pytest.raises(UserError, match=r"hold_out=.* of 40 images"):
+    with pytest.raises(UserError, match=r"validation_fraction=.* of 40 images"):
         hold_out(*rows(40), share, np.random.default_rng(0))
 
 
