@@ -18,7 +18,7 @@ from drlh.hashers.deep.hasher import DeepHasher
 from drlh.hashers.methods import METHODS, Method, hasher_class, load_hasher, make_hasher
 
 # Networks learn these blobs in seconds or in less: the contract is not about quality.
-QUICK = {"hidden": 64, "n_epochs": 12}
+QUICK = {"hidden_size": 64, "n_epochs": 12}
 every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 
 

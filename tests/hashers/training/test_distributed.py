@@ -32,8 +32,8 @@ def torchrun(*arguments: object, program: Sequence[object] = ("-m", "drlh")) -> 
     [
         ("drlh", {"n_epochs": 6, "hidden": 32, "priority": 1.0}),
         ("drlh", {"n_epochs": 3, "hidden": 32, "preset": "paper", "learning_rate": 0.001}),
-        ("dpsh", {"n_epochs": 8, "hidden": 32}),  # has a memory of all images' outputs
-        ("greedyhash", {"n_epochs": 8, "hidden": 32}),  # its loss has weights of its own
+        ("dpsh", {"n_epochs": 8, "hidden_size": 32}),  # has a memory of all images' outputs
+        ("greedyhash", {"n_epochs": 8, "hidden_size": 32}),  # its loss has weights of its own
     ],
     ids=["drlh", "drlh-paper", "dpsh", "greedyhash"],
 )
