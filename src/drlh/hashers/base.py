@@ -33,7 +33,7 @@ class Hasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator): 
 
     supervised: ClassVar[bool] = False
     multilabel: ClassVar[bool] = True
-    parameters_elsewhere: ClassVar[Mapping[str, str]] = {}  # parameters people may expect here → the method that has them
+    parameters_elsewhere: ClassVar[Mapping[str, str]] = {}  # what people may expect here → the method that has it
 
     n_bits: int
     random_state: RandomState
@@ -41,7 +41,8 @@ class Hasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator): 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
         """Refuses parameters that the method does not have, in a sentence that says which it has."""
         refuse_unknown(cls, parameters)
-        return super().__new__(cls)
+        made: Self = super().__new__(cls)
+        return made
 
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters by name."""

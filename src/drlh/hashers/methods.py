@@ -40,7 +40,11 @@ METHODS = (
         "drlh", "reinforcement", True, "DRLH", "drlh.hasher", "Wang, Hong & Yuan, Label embedding reward, WACV 2020"
     ),
     Method(
-        "drlh-paper", "reinforcement", True, "DRLHPaper", "drlh_paper.hasher",
+        "drlh-paper",
+        "reinforcement",
+        True,
+        "DRLHPaper",
+        "drlh_paper.hasher",
         "Wang, Hong & Yuan, Label embedding reward, WACV 2020: the agent as published",
     ),
     Method(

@@ -1,6 +1,7 @@
 """Model files: one safetensors file holds the fitted arrays, and in its header method, parameters and notes as JSON.
 
-Everything a hasher has learned is an attribute that ends in an underscore: an array, a mapping of arrays, or plain JSON.
+Everything a hasher has learned is an attribute that ends in an underscore: an array, a mapping of arrays, or plain
+JSON.
 """
 
 import json
@@ -113,24 +114,27 @@ _PARAMETERS = {
     "sharpness": "logit_scale", "width": "bandwidth",
 }  # fmt: skip
 _ATTRIBUTES = {
-    "embedding_": "codewords_",
-    "kappa_": "inverse_temperature_",
-    "weights_.ahead.into.weight": "weights_.value_head.hidden.weight",
-    "weights_.ahead.into.bias": "weights_.value_head.hidden.bias",
-    "weights_.ahead.out.weight": "weights_.value_head.out.weight",
-    "weights_.ahead.out.bias": "weights_.value_head.out.bias",
-}  # of the method drlh, whose preset "paper" is now the method drlh-paper
+    "embedding_": "codewords_", "kappa_": "inverse_temperature_", "hidden_": "hidden_size_",
+    "kept_": "objective_state_",
+}  # fmt: skip
+_LAYERS = {"ahead.into.": "value_head.hidden.", "ahead.": "value_head."}  # how the names of a network's weights begin
 
 
 def _renamed(header: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
     """A file of version 1 as one of today; parameters that a method no longer has are left out."""
-    method, parameters, values = header["method"], dict(header["parameters"]), header["values"]
-    if method == "drlh":
+    method, parameters = header["method"], dict(header["parameters"])
+    if method == "drlh":  # the preset "paper" is now a method of its own, and None stood for the preset's value
         method = "drlh-paper" if parameters.pop("preset") == "paper" else "drlh"
-        parameters = {name: value for name, value in parameters.items() if value is not None}  # None was the preset's
-        values = {_ATTRIBUTES.get(name, name): value for name, value in values.items()}
-        arrays = {_ATTRIBUTES.get(name, name): array for name, array in arrays.items()}
+        parameters = {name: value for name, value in parameters.items() if value is not None}
+    values = {_ATTRIBUTES.get(name, name): value for name, value in header["values"].items()}
+    arrays = {_renamed_array(name): array for name, array in arrays.items()}
     known = set(hasher_class(method)._get_param_names())
     renamed = {name if name in known else _PARAMETERS.get(name, name): value for name, value in parameters.items()}
     kept = {name: value for name, value in renamed.items() if name in known}
     return header | {"method": method, "parameters": kept, "values": values}, arrays
+
+
+def _renamed_array(name: str) -> str:
+    owner, dot, key = name.partition(".")
+    old = next((old for old in _LAYERS if key.startswith(old)), "")
+    return f"{_ATTRIBUTES.get(owner, owner)}{dot}{_LAYERS.get(old, '')}{key.removeprefix(old)}"

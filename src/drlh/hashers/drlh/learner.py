@@ -189,8 +189,8 @@ class WalkLearner:
         decay = min(self.config.ema_decay, self.n_updates / (self.n_updates + 10))
         for slow, fast in zip(self.target_network.parameters(), self.network.parameters(), strict=True):
             slow.lerp_(fast, 1 - decay)
-        for slow, fast in zip(self.target_network.buffers(), self.network.buffers(), strict=True):  # of a backbone
-            slow.copy_(slow.lerp(fast, 1 - decay) if slow.is_floating_point() else fast)
+        for kept, new in zip(self.target_network.buffers(), self.network.buffers(), strict=True):  # of a backbone
+            kept.copy_(kept.lerp(new, 1 - decay) if kept.is_floating_point() else new)
         flat = member_probs.flatten(0, 1)
         self.confusion.lerp_(flat.T @ flat / len(flat), _CONFUSION_RATE)
         self.certainty += max(_CERTAINTY_RATE, 1 / self.n_updates) * (mean_certainty(flat) - self.certainty)

@@ -5,8 +5,9 @@ The value of a flip is its expected reward plus the discounted value of what com
     Q_k(x, s) = r_k(s, p(x)) + gamma V_k,      V_k = max(-r_k, m phi_k),      Q_stop = 0,
 
 with p(x) the class probabilities the network gives the image, m the best reward at hand, and phi_k >= 0 a small learned
-gate on (posterior of the code, p). Flipping back undoes a reward, so V_k is never below -r_k. The members of an ensemble
-see the image each on their own and are averaged, as in averaged deep Q-learning (Anschel, Baram and Shimkin, ICML 2017).
+gate on (posterior of the code, p). Flipping back undoes a reward, so V_k is never below -r_k. The members of an
+ensemble see the image each on their own and are averaged, as in averaged deep Q-learning (Anschel, Baram and Shimkin,
+ICML 2017).
 """
 
 import math
@@ -28,7 +29,7 @@ class ValueHead(nn.Module):
         nn.init.ones_(self.out.bias)
 
     def forward(self, rewards: Tensor, posterior: Tensor, class_probs: Tensor) -> Tensor:
-        """(..., b) from the flip rewards (..., b), the code's posterior (..., C) and the image's class_probs (..., C)."""
+        """(..., b) from the flip rewards (..., b), the posterior of the code and the image's class_probs (..., C)."""
         phi = torch.relu(self.out(torch.tanh(self.hidden(torch.cat([posterior, class_probs], dim=-1)))))
         best = rewards.amax(dim=-1, keepdim=True).clamp(min=0)
         return torch.maximum(-rewards, best * phi)
