@@ -18,13 +18,14 @@ from drlh.data.picture import Picture, read_picture
 from drlh.data.some_images import subset
 from drlh.features.extractor import Extractor
 from drlh.features.making import extractor_from
-from drlh.hashers.methods import DEFAULT_METHOD, find_method, load_hasher, make_hasher
+from drlh.hashers.methods import DEFAULT_METHOD, find_method, make_hasher
+from drlh.hashers.model_file import read_model_file, save_hasher
 
 if TYPE_CHECKING:
     from PIL import Image
 
     from drlh.hashers.base import Hasher
-    from drlh.hashers.drlh.policies import Trace
+    from drlh.hashers.training.agents import Trace
 
     Item = str | Path | Image.Image | Picture
 
@@ -142,15 +143,14 @@ class Model:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """The model in a file that `save` or `drlh fit` wrote."""
-        model = cls(*load_hasher(path))
+        found = read_model_file(path)
+        model = cls(found.hasher, found.notes)
         model.path, model.sha256 = Path(path), file_digest(path)
         return model
 
     def save(self, path: str | Path) -> None:
         """Writes the model to one file, replacing it at once."""
-        from drlh.hashers.base import save_hasher
-
-        save_hasher(path, self.method, self.hasher, self.notes)
+        save_hasher(path, self.hasher, self.notes)
         self.path, self.sha256 = Path(path), file_digest(path)
 
     def encode(self, items: "Item | Sequence[Item] | ArrayLike") -> Packed:

@@ -18,16 +18,15 @@ from drlh.hashers.base import Features, RandomState
 from drlh.hashers.deep.loop import Training, TrainingConfig, outputs_of
 from drlh.hashers.deep.networks import Head
 from drlh.hashers.deep.objective import Objective, Task
-from drlh.hashers.drlh.presets import epochs_for, sizes_for
 from drlh.hashers.training.checkpoint import build_from_arrays, state_arrays
 from drlh.hashers.training.checks import Check, is_count, is_whole
 from drlh.hashers.training.epochs import EpochHasher
 from drlh.hashers.training.probe import hold_out
 from drlh.hashers.training.scaling import column_scale, powered
+from drlh.hashers.training.sizes import epochs_for, sizes_for
 from drlh.networks.backbone import Body
 
 _ENSEMBLE_SIZE = 4  # DRLH's networks: the hidden layer here has as many units as all of theirs together
-_DRLH_NAMES = {"batch": "batch_size", "hidden": "hidden_size"}  # parameters that DRLH's sizes call otherwise
 Sizes = dict[str, Any]
 
 
@@ -226,9 +225,13 @@ class DeepHasher(EpochHasher):
     def _outputs(self, features: Features) -> Tensor:
         """(n, n_outputs) of the fitted network."""
         sizes = {"hidden_size": self.hidden_size_, "dropout": 0.0, "feature_dropout": 0.0}
-        network = build_from_arrays(lambda: self._with_backbone(self._body(self.n_features_in_), sizes), self.weights_)
         inputs = self._inputs(features)
-        return outputs_of(network.to(inputs.device), inputs)
+
+        def build() -> nn.Module:
+            body = self._body(self.n_features_in_)
+            return build_from_arrays(lambda: self._with_backbone(body, sizes), self.weights_).to(inputs.device)
+
+        return outputs_of(self._built_once(build), inputs)
 
     def _inputs(self, features: Features) -> Tensor:
         """Features as the network takes them: compressed and standardised, unless they are a backbone's pixels."""
@@ -239,8 +242,7 @@ class DeepHasher(EpochHasher):
 
     def _sizes(self, n_images: int, n_features: int) -> Sizes:
         """Shared parameters where they are given, else DRLH's for the same data."""
-        sizes = {_DRLH_NAMES.get(name, name): value for name, value in sizes_for(n_images, n_features).items()}
-        sizes |= {"n_epochs": epochs_for(n_images)}
+        sizes = sizes_for(n_images, n_features) | {"n_epochs": epochs_for(n_images)}
         sizes["hidden_size"] *= _ENSEMBLE_SIZE
         return sizes | {name: getattr(self, name) for name in sizes if getattr(self, name) is not None}
 
