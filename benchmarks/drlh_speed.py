@@ -4,9 +4,9 @@
         [--json RECORD.json] [--plot PICTURE.svg]
 
 `learning`: environment steps a second of the paper's agent (`DRLHPaper`) and of stable-baselines3's DQN on
-`HashingEnv`, with the same layers, loss, optimiser, exploration, memory and batch. After every N steps of the environment both
-learn from one batch of N remembered steps. Stable-baselines3 gets one environment, with the observation as a
-dictionary and flattened, and a vector of them; the faster of the first two counts.
+`HashingEnv`, with the same layers, loss, optimiser, exploration, memory and batch. After every N steps of the
+environment both learn from one batch of N remembered steps. Stable-baselines3 gets one environment, with the
+observation as a dictionary and flattened, and a vector of them; the faster of the first two counts.
 
 `encoding`: the walk of the default agent beside one pass of its network over the same rows in the same batches, and
 beside the plain walk: b steps for every row, each through the whole network. Codes of the two walks are compared.

@@ -1,7 +1,7 @@
 """A model at work: the extractor and the hasher that a model file holds, built once and kept."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -183,8 +183,9 @@ class Model:
         features = self.features_of(row)
         if len(features) != 1:
             raise UserError(f"walk takes one picture: got {len(features)}")
-        walk: Callable[[NDArray[Any]], Trace] = self.hasher.walk
-        return walk(features[0])
+        walker: Any = self.hasher
+        trace: Trace = walker.walk(features[0])
+        return trace
 
     @property
     def walks(self) -> bool:

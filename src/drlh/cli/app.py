@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Annotated
 
+import click
 import typer
+from typer.core import TyperGroup
 
 from drlh.cli.collect import encode, index, remove
 from drlh.cli.console import say
@@ -24,7 +26,21 @@ from drlh.cli.start import demo, methods
 from drlh.core.errors import UserError
 from drlh.core.files import is_writer
 
+
+class WorkflowOrder(TyperGroup):
+    """Lists the verbs in the order in which they are used; typer would put those with verbs of their own last."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return [name for name in _ORDER if name in self.commands]
+
+
+_ORDER = (
+    "demo", "methods", "data", "features", "pretrain", "fit", "encode", "index", "search", "remove", "serve", "evaluate",
+    "bench", "report",
+)  # fmt: skip
+
 app = typer.Typer(
+    cls=WorkflowOrder,
     help="Learn short binary codes for images and search millions of images with them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

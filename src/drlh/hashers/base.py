@@ -8,11 +8,10 @@ import operator
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -22,13 +21,38 @@ from drlh.core.errors import UserError
 from drlh.core.progress import Progress, quiet
 from drlh.evaluate.metrics import average_precisions_of, count_levels
 
+if TYPE_CHECKING:  # scikit-learn has no types: without these, a type checker would accept any attribute of a hasher
+
+    class _Estimator:
+        """What a hasher inherits from scikit-learn."""
+
+        n_features_in_: int
+        feature_names_in_: NDArray[Any]
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **parameters: Any) -> Self: ...
+        def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None, **fit_parameters: Any) -> "Codes": ...
+        def set_output(self, *, transform: str | None = None) -> Self: ...
+        def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]: ...
+        def get_metadata_routing(self) -> Any: ...
+        def __sklearn_tags__(self) -> Tags: ...
+        @classmethod
+        def _get_param_names(cls) -> list[str]: ...
+
+else:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+    class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+        pass
+
+
 Features = NDArray[np.float64]
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
 _AT_ONCE = 8192, 2**25  # most rows and most values of a block of transform, so that float64 copies stay small
 
 
-class Hasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Hasher(_Estimator):
     """Features (and labels) → codes. See the module's first lines for the contract."""
 
     supervised: ClassVar[bool] = False
@@ -157,7 +181,7 @@ class Hasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator): 
         return tags
 
 
-def refuse_unknown(cls: type[BaseEstimator], parameters: Iterable[str]) -> None:
+def refuse_unknown(cls: type[_Estimator], parameters: Iterable[str]) -> None:
     """Refuses a parameter that an estimator does not have; names the method that has it, or the nearest name."""
     known = cls._get_param_names()
     for name in parameters:

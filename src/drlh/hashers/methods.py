@@ -30,7 +30,7 @@ class Method:
         return self.name if self.family == "control" else _OTHERWISE.get(self.name, self.class_name)
 
 
-# Where a method is not written as its class; DQN alone would read as a deep Q-network.
+# Where a method is not written as its class.
 _OTHERWISE = {"drlh-paper": "DRLH (paper)", "talr-ap": "TALR-AP", "dqn": "Deep Quantization Network"}
 
 _EVALUATION = "Sablayrolles et al., How should we evaluate supervised hashing?, ICASSP 2017"
@@ -70,7 +70,9 @@ METHODS = (
     Method("pgdh", "deep", True, "PGDH", "deep.pgdh", "Yuan et al., Relaxation-free deep hashing, ECCV 2018"),
     Method("ssdh", "deep", True, "SSDH", "deep.ssdh", "Yang, Lin & Chen, Semantics-preserving hash, TPAMI 2018"),
     Method("hbmp", "deep", True, "HBMP", "deep.hbmp", "Cakir, He & Sclaroff, Binary matrix pursuit, ECCV 2018"),
-    Method("dqn", "deep", True, "DQN", "deep.dqn", "Cao et al., Deep quantization network, AAAI 2016"),
+    Method(
+        "dqn", "deep", True, "DeepQuantizationNetwork", "deep.dqn", "Cao et al., Deep quantization network, AAAI 2016"
+    ),
     Method("vdsh", "deep", True, "VDSH", "deep.vdsh", "Zhang, Chen & Saligrama, Very deep hashing, CVPR 2016"),
     Method("graphbit", "deep", False, "GraphBit", "deep.graphbit", "Duan et al., GraphBit, CVPR 2018"),
     Method("lsh", "control", False, "LSH", "classic.lsh", "Charikar, Similarity estimation by rounding, STOC 2002"),

@@ -65,7 +65,8 @@ async def _item_features(service: Service, number: int) -> FeatureRow:
 def walk_fields(model: Model, features: FeatureRow) -> dict[str, Any]:
     """The walk of one feature row, as JSON shows it."""
     trace = model.walk(features)
-    codewords = (np.asarray(model.hasher.codewords_) > 0).astype(np.uint8)
+    walker: Any = model.hasher
+    codewords = (np.asarray(walker.codewords_) > 0).astype(np.uint8)
     classes = model.classes or tuple(str(number) for number in range(len(codewords)))
     actions = _actions(model.n_bits, trace.values.shape[1])
     hexes, texts = code_texts(pack(trace.codes), trace.codes)

@@ -3,7 +3,14 @@ import pytest
 import torch
 
 from drlh.core.errors import UserError
-from drlh.hashers.deep.dqn import DQN, QuantizedCosine, assign_indices, k_means, nearest, subspace_bits
+from drlh.hashers.deep.dqn import (
+    DeepQuantizationNetwork,
+    QuantizedCosine,
+    assign_indices,
+    k_means,
+    nearest,
+    subspace_bits,
+)
 from drlh.hashers.deep.objective import Batch, Task
 
 
@@ -80,7 +87,9 @@ def test_the_own_ranking_compares_with_the_codewords_of_the_code() -> None:
     rng = np.random.default_rng(0)
     labels = np.arange(90) % 3
     features = 3 * np.eye(3)[labels] + rng.normal(0, 0.3, (90, 3))
-    hasher = DQN(6, n_dimensions=10, hidden_size=16, n_epochs=5, random_state=0).fit(features, labels)
+    hasher = DeepQuantizationNetwork(6, n_dimensions=10, hidden_size=16, n_epochs=5, random_state=0).fit(
+        features, labels
+    )
     query, database, codes = (
         hasher.query_vectors(features), hasher.database_vectors(features), hasher.transform(features),
     )  # fmt: skip
@@ -95,10 +104,13 @@ def test_the_own_ranking_compares_with_the_codewords_of_the_code() -> None:
 @pytest.mark.parametrize(
     ("parameters", "wanted"),
     [
-        ({"quantization": -1.0}, "quantization of DQN must be at least 0"),
-        ({"n_dimensions": 1}, "n_dimensions of DQN must be a whole number of at least 2, one for each subspace"),
+        ({"quantization": -1.0}, "quantization of DeepQuantizationNetwork must be at least 0"),
+        (
+            {"n_dimensions": 1},
+            "n_dimensions of DeepQuantizationNetwork must be a whole number of at least 2, one for each subspace",
+        ),
     ],
 )
 def test_a_wrong_parameter_is_one_clear_sentence(parameters: dict[str, float], wanted: str) -> None:
     with pytest.raises(UserError, match=wanted):
-        DQN(16, **parameters).fit(np.eye(4), [0, 1, 0, 1])  # type: ignore[arg-type]
+        DeepQuantizationNetwork(16, **parameters).fit(np.eye(4), [0, 1, 0, 1])  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""DQN: a bottleneck whose cosines follow the labels, close to the codewords of a product quantiser."""
+"""Deep Quantization Network: a bottleneck whose cosines follow the labels, close to the codewords of a product quantiser."""
 
 from typing import Unpack
 
@@ -20,7 +20,7 @@ _ASSIGNMENT_ROUNDS = 30  # of the index assignment
 _REFRESH = 2  # epochs between two updates of the codewords, as in a public program
 
 
-class DQN(DeepHasher):
+class DeepQuantizationNetwork(DeepHasher):
     """Deep quantization network.
 
     **Idea.** The cosine between two images' bottlenecks should be +1 where they share a label and -1 where not. The

@@ -152,7 +152,8 @@ class DeepHasher(EpochHasher):
         super().__init_subclass__(**options)
         parameters = [*_parameters(cls), *_parameters(DeepHasher)]
         named = {parameter.name: parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD}
-        cls.__signature__ = inspect.Signature(sorted(named.values(), key=lambda parameter: parameter.kind))
+        signature = inspect.Signature(sorted(named.values(), key=lambda parameter: parameter.kind))
+        cls.__signature__ = signature  # type: ignore[attr-defined]
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
