@@ -10,9 +10,8 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
 from typer.core import TyperGroup
 
@@ -30,13 +29,13 @@ from drlh.core.files import is_writer
 class WorkflowOrder(TyperGroup):
     """Lists the verbs in the order in which they are used; typer would put those with verbs of their own last."""
 
-    def list_commands(self, context: click.Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         return [name for name in _ORDER if name in self.commands]
 
 
 _ORDER = (
-    "demo", "methods", "data", "features", "pretrain", "fit", "encode", "index", "search", "remove", "serve", "evaluate",
-    "bench", "report",
+    "demo", "methods", "data", "features", "pretrain", "fit", "encode", "index", "search", "remove", "serve",
+    "evaluate", "bench", "report",
 )  # fmt: skip
 
 app = typer.Typer(

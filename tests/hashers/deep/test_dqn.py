@@ -107,7 +107,7 @@ def test_the_own_ranking_compares_with_the_codewords_of_the_code() -> None:
         ({"quantization": -1.0}, "quantization of DeepQuantizationNetwork must be at least 0"),
         (
             {"n_dimensions": 1},
-            "n_dimensions of DeepQuantizationNetwork must be a whole number of at least 2, one for each subspace",
+            "must be a whole number of at least 2, one for each subspace",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Deep Quantization Network: a bottleneck whose cosines follow the labels, close to the codewords of a product quantiser."""
+"""Deep Quantization Network: cosines of a bottleneck follow the labels, close to codewords of a product quantiser."""
 
 from typing import Unpack
 
