@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from drlh.bench.records import read_records
-from drlh.cli import main as cli
+from drlh.cli import main
 from drlh.core.files import read_npz
 from drlh.serve.service import Service
 from drlh.serve.settings import ServiceSettings, parse_pair
@@ -41,7 +41,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     def call(*arguments: object) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["drlh", *map(str, arguments)])
         with pytest.raises(SystemExit) as stop:
-            cli.main()
+            main()
         captured = capsys.readouterr()
         return Outcome(int(stop.value.code or 0), captured.out, captured.err)
 
@@ -89,7 +89,7 @@ def test_from_a_folder_of_photos_to_search_hits(run: Run, photos: Path, tmp_path
     assert (fitted["method"], fitted["bits"], fitted["n_train"]) == ("itq", 16, 60)
     encoded = run("encode", model, "--data", photos, "-o", codes, "--json").json
     assert (encoded["rows"], encoded["bits"]) == (60, 16)
-    assert run("index", codes, "-o", index, "--json").json["rows"] == 60
+    assert run("index", codes, "--index", index, "--json").json["rows"] == 60
     (result,) = run("search", photos / "down" / "03.png", "--index", index, "--model", model, "-k", 5, "--json").json
     assert len(result["hits"]) == 5
     nearest = [hit for hit in result["hits"] if hit["distance"] == 0]
@@ -103,15 +103,15 @@ def make_index(run: Run, photos: Path, tmp_path: Path, engine: object) -> tuple[
     model, codes = tmp_path / "m", tmp_path / "c.npz"
     run("fit", "--method", "itq", "--bits", 12, "--data", photos, "--features", "gist", "-o", model)
     run("encode", model, "--data", photos, "-o", codes)
-    assert run("index", codes, "--engine", engine, "--json").json["rows"] == 60
+    assert run("index", codes, "--index", engine, "--json").json["rows"] == 60
     return model, codes
 
 
 def test_an_index_is_added_to_searched_by_radius_shown_and_thinned(run: Run, photos: Path, tmp_path: Path) -> None:
     place, page = tmp_path / "i", tmp_path / "hits.html"
     model, codes = make_index(run, photos, tmp_path, place)
-    assert run("index", codes, "-o", place, "--json").json["rows"] == 60  # once more changes nothing
-    assert run("index", codes, "-o", place, "--first-id", 60, "--json").json["rows"] == 120
+    assert run("index", codes, "--index", place, "--json").json["rows"] == 60  # once more changes nothing
+    assert run("index", codes, "--index", place, "--first-id", 60, "--json").json["rows"] == 120
     photo = photos / "down" / "03.png"
     found = ("search", photo, "--index", place, "--model", model)
     (result,) = run(*found, "--radius", 0, "--html", page, "--images", photos, "--json").json
@@ -135,15 +135,15 @@ def test_codes_go_to_parquet_or_straight_into_an_index(run: Run, photos: Path, t
     hits = run(*found, tmp_path / "i").json
     made = run("encode", model, "--data", photos, "-o", tmp_path / "c.parquet", "--workers", 2, "--json").json
     assert (made["rows"], made["bits"]) == (60, 12)
-    assert run("index", tmp_path / "c.parquet", "-o", tmp_path / "p", "--json").json["rows"] == 60
-    made = run("encode", model, "--data", photos, "--into", tmp_path / "s", "--json").json
+    assert run("index", tmp_path / "c.parquet", "--index", tmp_path / "p", "--json").json["rows"] == 60
+    made = run("encode", model, "--data", photos, "--index", tmp_path / "s", "--json").json
     assert (made["index"], made["rows"]) == (str(tmp_path / "s"), 60)
     assert run(*found, tmp_path / "p").json == hits
     assert run(*found, tmp_path / "s").json == hits
-    assert "60 codes of 12 bits" in run("encode", model, "--data", photos, "--into", tmp_path / "s").out
-    other = run("encode", model, "--data", photos / "dots", "--into", tmp_path / "s")
+    assert "60 codes of 12 bits" in run("encode", model, "--data", photos, "--index", tmp_path / "s").out
+    other = run("encode", model, "--data", photos / "dots", "--index", tmp_path / "s")
     assert (other.code, "first_id" in other.err) == (2, True)
-    assert run("encode", model, "--data", photos / "dots", "--into", tmp_path / "s", "--replace").code == 0
+    assert run("encode", model, "--data", photos / "dots", "--index", tmp_path / "s", "--replace").code == 0
 
 
 def test_the_page_shows_pictures_of_a_named_set(run: Run, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_the_page_shows_pictures_of_a_named_set(run: Run, tmp_path: Path) -> Non
     Image.fromarray(images.read(0)).save(tmp_path / "0.png")
     model, page = tmp_path / "m", tmp_path / "hits.html"
     run("fit", "--method", "lsh", "--bits", 12, "--data", "digits", "--features", "gray8", "-o", model)
-    run("encode", model, "--data", "digits", "--into", tmp_path / "i")
+    run("encode", model, "--data", "digits", "--index", tmp_path / "i")
     (result,) = run(
         "search", tmp_path / "0.png", "--index", tmp_path / "i", "--model", model, "--html", page, "--json"
     ).json
@@ -164,10 +164,10 @@ def test_the_page_shows_pictures_of_a_named_set(run: Run, tmp_path: Path) -> Non
 
 def test_an_approximate_index_tells_its_measured_recall(run: Run, photos: Path, tmp_path: Path) -> None:
     _, codes = make_index(run, photos, tmp_path, tmp_path / "i")
-    made = run("index", codes, "-o", tmp_path / "a", "--approximate", "ivf", "--json").json
+    made = run("index", codes, "--index", tmp_path / "a", "--approximate", "ivf", "--json").json
     assert (made["approximate"], made["recall"]) == ("ivf", 1.0)  # so few codes are scanned
-    assert "recall@100 1.0000" in run("index", codes, "-o", tmp_path / "a").out
-    outcome = run("index", codes, "-o", tmp_path / "i", "--approximate", "hnsw")
+    assert "recall@100 1.0000" in run("index", codes, "--index", tmp_path / "a").out
+    outcome = run("index", codes, "--index", tmp_path / "i", "--approximate", "hnsw")
     assert (outcome.code, "was not made for hnsw" in outcome.err) == (2, True)
 
 
@@ -178,9 +178,9 @@ def test_codes_of_another_model_are_refused_unless_they_replace(run: Run, photos
     run("encode", other, "--data", photos, "-o", codes)
     outcome = run("search", photos / "down" / "03.png", "--index", tmp_path / "i", "--model", other)
     assert (outcome.code, "were not made with" in outcome.err) == (2, True)
-    outcome = run("index", codes, "-o", tmp_path / "i")
+    outcome = run("index", codes, "--index", tmp_path / "i")
     assert (outcome.code, "codes of another model" in outcome.err) == (2, True)
-    assert run("index", codes, "-o", tmp_path / "i", "--replace", "--json").json["rows"] == 60
+    assert run("index", codes, "--index", tmp_path / "i", "--replace", "--json").json["rows"] == 60
     assert run("search", photos / "down" / "03.png", "--index", tmp_path / "i", "--model", other).code == 0
 
 
@@ -190,15 +190,15 @@ def test_a_photo_is_searched_in_an_engine(
 ) -> None:
     address = request.getfixturevalue(f"{engine}_address")
     model, codes = make_index(run, photos, tmp_path, address)
-    assert run("index", codes, "--engine", address, "--json").json["rows"] == 60
-    search = ("search", photos / "down" / "03.png", "--engine", address, "--model", model, "--json")
+    assert run("index", codes, "--index", address, "--json").json["rows"] == 60
+    search = ("search", photos / "down" / "03.png", "--index", address, "--model", model, "--json")
     (result,) = run(*search, "-k", 60).json
     make_index(run, photos, tmp_path, tmp_path / "i")
     (ours,) = run(
         "search", photos / "down" / "03.png", "--index", tmp_path / "i", "--model", model, "-k", 60, "--json"
     ).json
     assert result == ours
-    assert run("remove", 23, "--engine", address, "--json").json["rows"] == 59
+    assert run("remove", 23, "--index", address, "--json").json["rows"] == 59
 
 
 def test_codes_from_images_and_from_their_feature_file_are_the_same(run: Run, photos: Path, tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_photos_without_classes_are_encoded_and_searched(run: Run, photos: Path,
     model, codes, index = (tmp_path / name for name in ("m", "c.npz", "i"))
     assert run("fit", "--method", "itq", "--bits", 8, "--data", flat, "--features", "gist", "-o", model).code == 0
     assert run("encode", model, "--data", flat, "-o", codes).code == 0
-    assert run("index", codes, "-o", index).code == 0
+    assert run("index", codes, "--index", index).code == 0
     (result,) = run("search", flat / "05.png", "--index", index, "--model", model, "-k", 1, "--json").json
     assert result["hits"][0]["distance"] == 0
     outcome = run("evaluate", codes)
@@ -444,14 +444,14 @@ def test_encoding_leaves_broken_photos_out_and_keeps_names_beside_their_codes(
         (("bench", "--data", "FILE", "--protocol", "cifar10-I"), "split"),
         (("encode", "nowhere", "--data", "FILE", "-o", "c.npz"), "nowhere"),
         (("encode", "m", "--data", "FILE"), "one place to go"),
-        (("encode", "m", "--data", "FILE", "-o", "c.npz", "--into", "i"), "one place to go"),
+        (("encode", "m", "--data", "FILE", "-o", "c.npz", "--index", "i"), "one place to go"),
         (("encode", "m", "--data", "FILE", "-o", "c.npz", "--workers", "0"), "at least 1"),
-        (("encode", "m", "--data", "FILE", "-o", "c.npz", "--engine", "milvus"), "local or ray"),
-        (("encode", "m", "--data", "FILE", "-o", "c.npz", "--engine", "ray", "--workers", "0"), "at least 1"),
+        (("encode", "m", "--data", "FILE", "-o", "c.npz", "--backend", "milvus"), "local or ray"),
+        (("encode", "m", "--data", "FILE", "-o", "c.npz", "--backend", "ray", "--workers", "0"), "at least 1"),
         (("encode", "m", "--data", "FILE", "-o", "c.npz", "--ray-address", "auto"), "needs the backend ray"),
-        (("index", "nowhere.parquet", "-o", "i"), "holds no codes"),
-        (("index", "nowhere.npz", "-o", "i"), "nowhere.npz"),
-        (("index", "FILE", "-o", "i"), "not a file of codes"),
+        (("index", "nowhere.parquet", "--index", "i"), "holds no codes"),
+        (("index", "nowhere.npz", "--index", "i"), "nowhere.npz"),
+        (("index", "FILE", "--index", "i"), "not a file of codes"),
         (("search", "a.jpg", "--index", "nowhere", "--model", "m"), "nowhere is not a directory"),
         (("search", "a.jpg", "--index", "http://host", "--model", "m"), "no engine answers to http://host"),
         (("evaluate", "FILE"), "query_codes"),
