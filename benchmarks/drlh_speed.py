@@ -3,12 +3,12 @@
     OMP_NUM_THREADS=1 python benchmarks/drlh_speed.py [--parts learning,encoding,scaling] [--data FILE.npz]
         [--json RECORD.json] [--plot PICTURE.svg]
 
-`learning`: environment steps a second of the paper preset's learner and of stable-baselines3's DQN on `HashingEnv`,
+`learning`: environment steps a second of the paper's agent (`DRLHPaper`) and of stable-baselines3's DQN on `HashingEnv`,
 with the same layers, loss, optimiser, exploration, memory and batch. After every N steps of the environment both
 learn from one batch of N remembered steps. Stable-baselines3 gets one environment, with the observation as a
 dictionary and flattened, and a vector of them; the faster of the first two counts.
 
-`encoding`: the walk of the default preset beside one pass of its network over the same rows in the same batches, and
+`encoding`: the walk of the default agent beside one pass of its network over the same rows in the same batches, and
 beside the plain walk: b steps for every row, each through the whole network. Codes of the two walks are compared.
 
 `scaling`: seconds of fit and encode over the number of images and over the number of bits, epochs and batch fixed;
@@ -44,18 +44,17 @@ from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.codebook.codebook import make_codebook
 from drlh.hashers.drlh.hasher import DRLH
 from drlh.hashers.drlh.network import flip_values
-from drlh.hashers.drlh.policies import _ROWS, WalkPolicy
-from drlh.hashers.drlh.walk import _LOWER_BIT_FIRST
+from drlh.hashers.drlh.walk import _LOWER_BIT_FIRST, _ROWS, WalkPolicy
 from drlh.hashers.drlh_paper.environment import one_bit_actions
 from drlh.hashers.drlh_paper.gym import HashingEnv
-from drlh.hashers.drlh_paper.learner import Learner, Rules
-from drlh.hashers.drlh_paper.network import PaperNetwork
-from drlh.hashers.drlh_paper.reward import PaperReward
+from drlh.hashers.drlh_paper.learner import DQNConfig, DQNLearner
+from drlh.hashers.drlh_paper.network import QNetwork
+from drlh.hashers.drlh_paper.reward import Reward
 
 Features = NDArray[np.float32]
 Record = dict[str, Any]
 N_BITS, N_CLASSES = 48, 10
-LAYERS, EPSILON, LEARNING_RATE, MEMORY = (64, 64), 0.1, 1e-3, 100_000
+HIDDEN_SIZE, EPSILON, LEARNING_RATE, MEMORY = 64, 0.1, 1e-3, 100_000
 N_ENVIRONMENTS = 128  # of the vector
 
 
@@ -143,11 +142,11 @@ def learning(given: argparse.Namespace) -> Record:
     features, labels = clusters(4096, 64)
     actions = one_bit_actions(N_BITS)
     book = make_codebook(N_CLASSES, N_BITS, kind="bch-paper", random_state=0)
-    reward = PaperReward(book, actions)
+    reward = Reward(book, actions)
     return {str(n): _learning(features, labels, reward, n, given) for n in given.batches}
 
 
-def _learning(features: Features, labels: Labels, reward: PaperReward, n: int, given: argparse.Namespace) -> Record:
+def _learning(features: Features, labels: Labels, reward: Reward, n: int, given: argparse.Namespace) -> Record:
     ours = our_learner(features, labels, reward, n)
     plain = partial(HashingEnv, features, labels, reward, max_steps=N_BITS)
     flat: Callable[[], gymnasium.Env[Any, Any]] = lambda: FlattenObservation(plain())  # noqa: E731
@@ -168,25 +167,25 @@ def _learning(features: Features, labels: Labels, reward: PaperReward, n: int, g
     }
 
 
-def our_learner(features: Features, labels: Labels, reward: PaperReward, n: int) -> Learner:
-    rules = Rules(
-        epsilon=(EPSILON, EPSILON, 1), guided=False, max_steps=N_BITS, memory=MEMORY, n_walks=n, batch=n,
+def our_learner(features: Features, labels: Labels, reward: Reward, n: int) -> DQNLearner:
+    config = DQNConfig(
+        epsilon=(EPSILON, EPSILON, 1), guided=False, max_steps=N_BITS, replay_capacity=MEMORY, n_walks=n, batch_size=n,
         learning_rate=LEARNING_RATE, huber=True,
     )  # fmt: skip
-    network = PaperNetwork(features.shape[1], reward.actions, hidden=LAYERS, dropout=0.0)
-    return Learner(network, reward, torch.from_numpy(features), torch.from_numpy(labels), rules, seed=0)
+    network = QNetwork(features.shape[1], reward.actions, hidden_size=HIDDEN_SIZE, dropout=0.0)
+    return DQNLearner(network, reward, torch.from_numpy(features), torch.from_numpy(labels), config, seed=0)
 
 
-def our_steps(learner: Learner) -> float:
+def our_steps(learner: DQNLearner) -> float:
     """One epoch: every image walks once."""
     before = learner.memory.n_added
     learner.run_epoch(learner.n_updates)
     return learner.memory.n_added - before
 
 
-def our_samples_per_step(learner: Learner) -> float:
+def our_samples_per_step(learner: DQNLearner) -> float:
     """Above 1 because walks that are over leave their batch, while updates keep their size."""
-    return learner.n_updates * learner.rules.batch / learner.memory.n_added
+    return learner.n_updates * learner.config.batch_size / learner.memory.n_added
 
 
 def their_learner(policy: str, environments: Sequence[Callable[[], gymnasium.Env[Any, Any]]], n: int) -> DQN:
@@ -195,7 +194,7 @@ def their_learner(policy: str, environments: Sequence[Callable[[], gymnasium.Env
         policy, DummyVecEnv(list(environments)), learning_rate=LEARNING_RATE, buffer_size=MEMORY, learning_starts=n,
         batch_size=n, gamma=0.9, train_freq=(max(1, n // len(environments)), "step"), gradient_steps=1,
         target_update_interval=1000 * n, exploration_initial_eps=EPSILON, exploration_final_eps=EPSILON,
-        policy_kwargs={"net_arch": list(LAYERS), **optimizer}, device="cpu", seed=0,
+        policy_kwargs={"net_arch": [HIDDEN_SIZE, HIDDEN_SIZE], **optimizer}, device="cpu", seed=0,
     )  # fmt: skip
     return learner.learn(2 * n, log_interval=None)  # now it learns after every n steps
 
@@ -224,20 +223,20 @@ def encoding(given: argparse.Namespace) -> Record:
     order = np.random.default_rng(0).permutation(len(features))
     train, rows = order[: given.train], order[given.train : given.train + given.rows]
     hasher = DRLH(N_BITS, random_state=0, device="cpu").fit(features[train], labels[train])
-    policy, seen = hasher._policy(), hasher._seen(features[rows].astype(np.float64))
-    assert isinstance(policy, WalkPolicy)
-    trials = {"forward": partial(forward, policy, seen), "walk": partial(encoded, policy, seen)}
+    policy, inputs = hasher._policy(), hasher._inputs(features[rows].astype(np.float64))
+    trials = {"forward": partial(forward, policy, inputs), "walk": partial(encoded, policy, inputs)}
     rates = interleaved(trials, given.rounds)
     start = time.perf_counter()
-    plain = torch.cat([plain_walk(policy, part) for part in torch.split(seen, _ROWS)])
+    plain = torch.cat([plain_walk(policy, part) for part in torch.split(inputs, _ROWS)])
     plain_seconds = time.perf_counter() - start
-    codes = {"walk": policy.encode(seen), "plain walk": round_to_codes(plain.numpy())}
+    codes = {"walk": policy.encode(inputs), "plain walk": round_to_codes(plain.numpy())}
     return {
         "data": Path(given.data).name if given.data else "random clusters",
         "n_rows": len(rows),
         "rows_per_second": rates,
         "ratio": ratios(rates, "forward", "walk"),
         "plain_rows_per_second": len(rows) / plain_seconds,
+        "one_row_milliseconds": one_row_milliseconds(hasher, features[rows[:1]]),
         "identical": float((codes["walk"] == codes["plain walk"]).all(axis=1).mean()),
         "map": {name: precision(found, labels[rows]) for name, found in codes.items()},
     }
@@ -250,15 +249,25 @@ def labelled(path: str) -> tuple[Features, Labels]:
     return data.features, data.labels
 
 
+def one_row_milliseconds(hasher: DRLH, row: Features, n_times: int = 300) -> float:
+    """Median time of `transform` of a single row, as a search has it."""
+    times = []
+    for _ in range(n_times):
+        start = time.perf_counter()
+        hasher.transform(row)
+        times.append(1000 * (time.perf_counter() - start))
+    return statistics.median(times)
+
+
 @torch.no_grad()
-def forward(policy: WalkPolicy, seen: torch.Tensor) -> float:
-    for part in torch.split(seen, _ROWS):
-        policy.network.labels(part)
-    return float(len(seen))
+def forward(policy: WalkPolicy, inputs: torch.Tensor) -> float:
+    for part in torch.split(inputs, _ROWS):
+        policy.network.class_probs(part)
+    return float(len(inputs))
 
 
-def encoded(policy: WalkPolicy, seen: torch.Tensor) -> float:
-    return float(len(policy.encode(seen)))
+def encoded(policy: WalkPolicy, inputs: torch.Tensor) -> float:
+    return float(len(policy.encode(inputs)))
 
 
 @torch.no_grad()
@@ -267,9 +276,9 @@ def plain_walk(policy: WalkPolicy, features: torch.Tensor) -> torch.Tensor:
     _, signs = policy._begin(features)
     order = _LOWER_BIT_FIRST * torch.arange(1, N_BITS + 1, dtype=signs.dtype)
     for _ in range(N_BITS):
-        labels, _ = policy._begin(features)
-        shares, pull = policy.score.shares(signs), policy.score.pull(labels)
-        values = flip_values(policy.ahead, policy.score, signs, shares, pull, labels, policy.gamma) - order
+        class_probs, _ = policy._begin(features)
+        posterior = policy.score.posterior(signs)
+        values = flip_values(policy.head, policy.score, signs, posterior, class_probs, policy.gamma) - order
         best, bit = values.max(dim=1)
         turned = torch.where(best > 0, -1.0, 1.0).to(signs)
         signs.scatter_(1, bit[:, None], turned[:, None] * signs.gather(1, bit[:, None]))
@@ -289,6 +298,7 @@ def encoding_table(record: Record) -> str:
             heading("encoding: rows a second"),
             *(line(trial, rates) for trial, rates in record["rows_per_second"].items()),
             f"{'plain walk':<40}{record['plain_rows_per_second']:>10,.0f}",
+            f"{'one row, milliseconds':<40}{record['one_row_milliseconds']:>10.2f}",
             line("time of walk / forward (wanted: <= 3)", record["ratio"], 2),
             f"{'codes equal to the plain walk':<40}{record['identical']:>10.2%}",
             f"{'mAP, and change (wanted: within 0.002)':<40}{record['map']['walk']:>10.4f}{change:>+10.4f}",
@@ -324,7 +334,7 @@ def slope_of(seconds: Record, kind: str) -> float:
 
 
 def fit_and_encode(features: Features, labels: Labels, n_bits: int) -> float:
-    hasher = DRLH(n_bits, n_epochs=3, batch=128, random_state=0, device="cpu").fit(features, labels)
+    hasher = DRLH(n_bits, n_epochs=3, batch_size=128, random_state=0, device="cpu").fit(features, labels)
     hasher.transform(features)
     return 1.0
 

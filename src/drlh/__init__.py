@@ -9,9 +9,9 @@ __version__ = "0.1.0"
 
 # Loaded on first use: `import drlh` stays quick, and the command line starts without scikit-learn and torch.
 _LAZY = {method.class_name: f"drlh.hashers.{method.module}" for method in METHODS} | {
-    "load_hasher": "drlh.hashers.methods",
+    "load_hasher": "drlh.hashers.model_file",
     "make_hasher": "drlh.hashers.methods",
-    "save_hasher": "drlh.hashers.base",
+    "save_hasher": "drlh.hashers.model_file",
 }
 
 

@@ -25,8 +25,8 @@ from drlh.encoding.outputs import to_engine, to_npz, to_parquet
 from drlh.encoding.runners import Runner, in_processes, in_threads
 from drlh.evaluate.protocols import get_protocol, labels_digest, split_digest
 from drlh.evaluate.splits import Split
-from drlh.hashers.base import save_hasher
-from drlh.hashers.methods import find_method, load_hasher, make_hasher
+from drlh.hashers.methods import find_method, make_hasher
+from drlh.hashers.model_file import read_model_file, save_hasher
 from drlh.index.base import Found, Index
 from drlh.index.opening import create_index, shown
 from drlh.index.recall import measure_recall
@@ -66,7 +66,7 @@ def fit_model(
     seconds = round(time.perf_counter() - start, 2)
     name = find_method(method).name
     if is_writer():
-        save_hasher(path, name, hasher, notes)
+        save_hasher(path, hasher, notes)
     return {"model": str(path), "method": name, "bits": n_bits, "n_train": len(dataset), "fit_seconds": seconds}
 
 
@@ -156,12 +156,12 @@ def search_photos(
     engine: Index, model: str | Path, photos: Sequence[Path], k: int, radius: int | None = None
 ) -> list[dict[str, Any]]:
     """For each photo its code and the k nearest items, or all within `radius`, with name, labels and distance."""
-    hasher, notes = load_hasher(model)
+    file = read_model_file(model)
     if not made_with(engine.notes, file_digest(model)):
         raise UserError(f"the codes of this index were not made with {model}: name the model that made them")
     images = FileImages(Path(), [str(photo) for photo in photos])
     pictures = [images.read(row) for row in range(len(images))]
-    packed = pack(hasher.transform(extractor_of(notes)(pictures)))
+    packed = pack(file.hasher.transform(extractor_of(file.notes)(pictures)))
     if radius is None:
         found = list(zip(*engine.search(packed, k), strict=True))
     else:

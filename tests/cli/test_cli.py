@@ -227,7 +227,8 @@ def test_photos_without_classes_are_encoded_and_searched(run: Run, photos: Path,
 
 
 def test_a_cnn_is_taught_and_begins_a_code_or_makes_features(run: Run, photos: Path, tmp_path: Path) -> None:
-    weights, model, few = tmp_path / "cnn.safetensors", tmp_path / "m", ("--set", "n_epochs=2", "--set", "batch=16")
+    weights, model = tmp_path / "cnn.safetensors", tmp_path / "m"
+    few = ("--set", "n_epochs=2", "--set", "batch_size=16")
     split = ("--protocol", "split", "--n-query", 15)
     taught = run(
         "pretrain", "--data", photos, "-o", weights, *split, *few, "--set", "learning_rate=0.1", "--json"
@@ -247,7 +248,7 @@ def test_a_cnn_left_in_the_cache_is_found_by_name(run: Run, photos: Path, tmp_pa
     missing = run("features", "--data", photos, "--features", "cnn-small", "-o", tmp_path / "f.npz")
     assert missing.code == 2
     assert "drlh pretrain" in missing.err
-    assert run("pretrain", "--data", photos, "--set", "n_epochs=1", "--set", "batch=20").code == 0
+    assert run("pretrain", "--data", photos, "--set", "n_epochs=1", "--set", "batch_size=20").code == 0
     assert run("features", "--data", photos, "--features", "cnn-small", "-o", tmp_path / "f.npz").code == 0
 
 

@@ -19,7 +19,7 @@ def test_every_backbone_makes_features_of_pixels(name: str) -> None:
         seen = body(torch.rand(2, 3 * 32**2))
     assert seen.shape == (2, body.n_features)
     assert seen.isfinite().all()
-    assert module_of(name).RECIPE.keys() == {"n_epochs", "batch", "learning_rate", "weight_decay", "momentum"}
+    assert module_of(name).RECIPE.keys() == {"n_epochs", "batch_size", "learning_rate", "weight_decay", "momentum"}
 
 
 def test_pictures_a_few_at_a_time_give_the_same_features(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,12 +13,14 @@ from sklearn.utils.estimator_checks import check_estimator
 from drlh.core.codes import pack
 from drlh.core.errors import UserError
 from drlh.core.files import digest
-from drlh.hashers.base import Hasher, save_hasher
+from drlh.hashers.base import Hasher
 from drlh.hashers.deep.hasher import DeepHasher
-from drlh.hashers.methods import METHODS, Method, hasher_class, load_hasher, make_hasher
+from drlh.hashers.methods import METHODS, Method, hasher_class, make_hasher
+from drlh.hashers.model_file import read_model_file, save_hasher
 
 # Networks learn these blobs in seconds or in less: the contract is not about quality.
-QUICK = {"hidden": 64, "n_epochs": 12}
+QUICK = {"hidden_size": 64, "n_epochs": 12}
+QUICK_PAPER = {"hidden_size": 64, "batch_size": 64, "n_epochs": 25, "target_update_interval": 100}
 every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 
 
@@ -31,6 +33,7 @@ def blobs(n: int = 300, n_classes: int = 4, n_features: int = 20, seed: int = 0)
 
 def quick(method: Method, n_bits: int) -> Hasher:
     sizes = QUICK if issubclass(hasher_class(method.name), DeepHasher) else {}
+    sizes = QUICK_PAPER if method.name == "drlh-paper" else sizes
     return make_hasher(method.name, n_bits, random_state=0, **sizes)
 
 
@@ -63,10 +66,11 @@ def test_transform_of_one_row_equals_its_row_in_the_batch(method: Method) -> Non
 @every_method
 def test_a_model_file_gives_the_same_codes(method: Method, tmp_path: Path) -> None:
     hasher, features = fitted(method), blobs(60, seed=1)[0]
-    save_hasher(tmp_path / "model", method.name, hasher, {"made": "here"})
-    loaded, notes = load_hasher(tmp_path / "model")
-    assert notes == {"made": "here"}
-    save_hasher(tmp_path / "again", method.name, fitted(method), {"made": "here"})
+    save_hasher(tmp_path / "model", hasher, {"made": "here"})
+    file = read_model_file(tmp_path / "model")
+    assert (file.method, file.notes) == (method.name, {"made": "here"})
+    loaded = file.hasher
+    save_hasher(tmp_path / "again", fitted(method), {"made": "here"})
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
     assert loaded.get_params() == hasher.get_params()
     np.testing.assert_array_equal(loaded.transform(features), hasher.transform(features))

@@ -1,15 +1,9 @@
-"""The list of methods and the model file."""
+"""The list of methods."""
 
-from pathlib import Path
-
-import numpy as np
 import pytest
-from safetensors.numpy import save_file
 
 import drlh
 from drlh.core.errors import UserError
-from drlh.hashers.base import save_hasher
-from drlh.hashers.classic.itq import ITQ
 from drlh.hashers.methods import (
     METHODS,
     REFERENCES,
@@ -17,7 +11,6 @@ from drlh.hashers.methods import (
     find_method,
     hasher_class,
     is_reference,
-    load_hasher,
     make_hasher,
     make_reference,
 )
@@ -61,27 +54,15 @@ def test_an_unknown_parameter_is_told_with_the_known_ones() -> None:
         make_hasher("itq", depth=3)
 
 
-def test_a_file_that_is_not_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="not a file"):
-        load_hasher(tmp_path / "none")
-    (tmp_path / "junk").write_bytes(b"junk" * 100)
-    with pytest.raises(UserError, match="damaged or not a model"):
-        load_hasher(tmp_path / "junk")
-    save_file({"x": np.zeros(3)}, tmp_path / "foreign")
-    with pytest.raises(UserError, match="not a drlh-model"):
-        load_hasher(tmp_path / "foreign")
-    save_file({"x": np.zeros(3)}, tmp_path / "new", {"drlh": '{"format": "drlh-model", "version": 99}'})
-    with pytest.raises(UserError, match="newer"):
-        load_hasher(tmp_path / "new")
+def test_the_method_called_dqn_is_written_in_full_and_versions_are_counted() -> None:
+    assert find_method("dqn").written == "Deep Quantization Network"
+    assert find_method("ITQ").written == "ITQ"
+    assert all(method.version >= 1 for method in METHODS + REFERENCES)
 
 
-def test_a_truncated_model_is_refused(tmp_path: Path) -> None:
-    hasher = ITQ(8, random_state=0).fit(np.random.default_rng(0).normal(size=(50, 10)))
-    save_hasher(tmp_path / "model", "itq", hasher)
-    data = (tmp_path / "model").read_bytes()
-    (tmp_path / "model").write_bytes(data[: len(data) // 2])
-    with pytest.raises(UserError, match="damaged"):
-        load_hasher(tmp_path / "model")
+def test_a_parameter_nearly_right_is_told_with_the_right_one() -> None:
+    with pytest.raises(UserError, match=r"Topline has no parameter 'random_stat' .did you mean random_state"):
+        make_reference("topline", random_stat=0)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)

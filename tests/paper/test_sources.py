@@ -34,7 +34,7 @@ def test_one_cnn_is_used_as_it_came_finetuned_and_with_the_codes(
     photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DRLH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("drlh.cnn.small.RECIPE", {"n_epochs": 1, "batch": 16, "learning_rate": 0.1, "weight_decay": 0.0, "momentum": 0.8})  # fmt: skip  # noqa: E501
+    monkeypatch.setattr("drlh.cnn.small.RECIPE", {"n_epochs": 1, "batch_size": 16, "learning_rate": 0.1, "weight_decay": 0.0, "momentum": 0.8})  # fmt: skip  # noqa: E501
     weights, records = tmp_path / "cnn.safetensors", tmp_path / "runs"
     available = AvailableData({"pictures": str(photos)}, weights)
     pixels = Source(str(photos), "pixels32", label="elsewhere")

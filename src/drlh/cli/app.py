@@ -300,7 +300,7 @@ def pretrain(
     seed: SeedOption = 0,
     n_query: QueryOption = None,
     n_train: TrainOption = None,
-    recipe: Annotated[list[str] | None, typer.Option("--set", help="n_epochs, batch, learning_rate, … =VALUE.")] = None,
+    recipe: Annotated[list[str] | None, typer.Option("--set", help="n_epochs, batch_size, … =VALUE.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Keep checkpoints here and go on from the last one.")] = None,
     skip_bad: SkipOption = False,
     as_json: JsonOption = False,

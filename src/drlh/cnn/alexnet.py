@@ -5,7 +5,7 @@ from torch import Tensor, nn
 SIZE = 224
 MEAN = (0.485, 0.456, 0.406)  # of ImageNet
 DEVIATION = (0.229, 0.224, 0.225)
-RECIPE = {"n_epochs": 20, "batch": 128, "learning_rate": 1e-2, "weight_decay": 5e-4, "momentum": 0.9}
+RECIPE = {"n_epochs": 20, "batch_size": 128, "learning_rate": 1e-2, "weight_decay": 5e-4, "momentum": 0.9}
 
 
 class AlexNet(nn.Module):

@@ -6,7 +6,7 @@ from drlh.cnn.small import DEVIATION as DEVIATION
 from drlh.cnn.small import MEAN as MEAN
 from drlh.cnn.small import SIZE as SIZE
 
-RECIPE = {"n_epochs": 30, "batch": 128, "learning_rate": 5e-2, "weight_decay": 5e-4, "momentum": 0.9}
+RECIPE = {"n_epochs": 30, "batch_size": 128, "learning_rate": 5e-2, "weight_decay": 5e-4, "momentum": 0.9}
 
 
 class Nin(nn.Module):

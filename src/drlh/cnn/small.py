@@ -12,7 +12,7 @@ from torch import Tensor, nn
 SIZE = 32
 MEAN = (0.4914, 0.4822, 0.4465)  # of CIFAR-10's training pictures
 DEVIATION = (0.2470, 0.2435, 0.2616)
-RECIPE = {"n_epochs": 16, "batch": 1024, "learning_rate": 1.5, "weight_decay": 1.3e-3, "momentum": 0.85}
+RECIPE = {"n_epochs": 16, "batch_size": 1024, "learning_rate": 1.5, "weight_decay": 1.3e-3, "momentum": 0.85}
 WIDTHS = (64, 256, 256)
 
 _PATCH = 2

@@ -12,7 +12,7 @@ from drlh.core.codes import Packed, pack
 from drlh.core.errors import UserError
 from drlh.data.base import DataSet, Images
 from drlh.features import Block, extract_blocks, extractor_from
-from drlh.hashers.methods import load_hasher
+from drlh.hashers.model_file import read_model_file
 
 CHUNK = 512  # pictures; blocks of pictures are multiples of it, so that a row has the same neighbours in every run
 _FEATURE_ROWS = 8192
@@ -34,7 +34,8 @@ class Coder:
     """What a model file says to do with rows: take features of pictures, and make codes of features."""
 
     def __init__(self, model: str | Path) -> None:
-        self.hasher, self.notes = load_hasher(model)
+        file = read_model_file(model)
+        self.hasher, self.notes = file.hasher, file.notes
         self._extractor: Any = None
 
     @property

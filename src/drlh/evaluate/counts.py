@@ -153,11 +153,15 @@ def check_code_pair(query_codes: Codes, database_codes: Codes) -> tuple[Codes, C
 
 
 def check_labels(query_labels: Labels, database_labels: Labels) -> tuple[Labels, Labels]:
-    """Both as int64 class ids (n,) or both as uint8 multi-hot (n, n_classes) over the same classes."""
-    query, database = (
-        one_label_set(query_labels, "query_labels"),
-        one_label_set(database_labels, "database_labels"),
-    )
+    """Both as int64 class ids (n,) or both as uint8 multi-hot (n, n_classes) over the same classes.
+
+    Class names, as hashers learn from them too, are numbered together.
+    """
+    named = [np.asarray(labels) for labels in (query_labels, database_labels)]
+    if all(labels.ndim == 1 and labels.dtype.kind in "UOS" for labels in named):
+        numbers = np.unique(np.concatenate([labels.astype(str) for labels in named]), return_inverse=True)[1]
+        named = np.split(numbers, [len(named[0])])
+    query, database = one_label_set(named[0], "query_labels"), one_label_set(named[1], "database_labels")
     if query.ndim != database.ndim or query.shape[1:] != database.shape[1:]:
         raise UserError(
             "query and database labels must both be class ids (n,) or both multi-hot over the same classes: "

@@ -76,8 +76,8 @@ def average_precisions(
 ) -> Values:
     """Average precision of each query, (n_query,).
 
-    Codes are 0/1 (n, n_bits), labels class ids (n,) or multi-hot (n, n_classes). `top_k` cuts the ranking, None
-    keeps all of it. The sum of precisions at the relevant items is divided by `min(relevant items, top_k)`, or
+    Codes are 0/1 (n, n_bits), labels class ids or names (n,) or multi-hot (n, n_classes). `top_k` cuts the ranking,
+    None keeps all of it. The sum of precisions at the relevant items is divided by `min(relevant items, top_k)`, or
     with `divisor="found"` by the relevant items among the first `top_k`, as most published numbers are.
     """
     counts = count_levels(query_codes, query_labels, database_codes, database_labels, progress=progress)

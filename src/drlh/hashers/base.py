@@ -1,27 +1,26 @@
-"""The contract of every hasher, and its model file.
+"""The contract of every hasher.
 
 A hasher is a scikit-learn transformer: `__init__` only stores, `fit(X, y)` learns, `transform(X)` gives 0/1
 codes `(n, n_bits)` as a pure function of each row. A method fills in `_fit` and `_encode`.
 """
 
-import json
 import operator
 from abc import abstractmethod
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from drlh.core.codes import Codes
 from drlh.core.errors import UserError
-from drlh.core.files import atomic_path, check_format
 from drlh.core.progress import Progress, quiet
+from drlh.evaluate.metrics import average_precisions_of, count_levels
 
 Features = NDArray[np.float64]
 RandomState = int | np.random.Generator | np.random.RandomState | None
@@ -29,14 +28,27 @@ RandomState = int | np.random.Generator | np.random.RandomState | None
 _AT_ONCE = 8192, 2**25  # most rows and most values of a block of transform, so that float64 copies stay small
 
 
-class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Hasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Features (and labels) → codes. See the module's first lines for the contract."""
 
     supervised: ClassVar[bool] = False
     multilabel: ClassVar[bool] = True
+    parameters_elsewhere: ClassVar[Mapping[str, str]] = {}  # what people may expect here → the method that has it
 
     n_bits: int
     random_state: RandomState
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        """Refuses parameters that the method does not have, in a sentence that says which it has."""
+        refuse_unknown(cls, parameters)
+        made: Self = super().__new__(cls)
+        return made
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters by name."""
+        refuse_unknown(type(self), parameters)
+        super().set_params(**parameters)
+        return self
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, progress: Progress = quiet) -> Self:
         """Learn from features `(n, n_features)` and, where the method is supervised, labels.
@@ -67,6 +79,27 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             block = slice(start, start + step)
             codes[block] = self._encode(rows[block].astype(np.float64, copy=False))
         return codes
+
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Mean average precision when each row of X is searched among all the other rows of X.
+
+        Two rows are relevant to each other when they share a label; rows at the same Hamming distance count with the
+        mean over their orders. Labels are class ids `(n,)` or multi-hot `(n, n_classes)`.
+        """
+        codes, labels = np.asarray(self.transform(X)), np.asarray(y)
+        if len(codes) < 2 or len(labels) != len(codes):
+            raise UserError(f"score needs at least 2 rows, each with its labels: got {len(codes)} and {len(labels)}")
+        if labels.ndim == 1:
+            labels = np.unique(labels, return_inverse=True)[1]  # whatever `fit` takes as a class
+        counts = count_levels(codes, labels, codes, labels)
+        counts.total[:, 0] -= 1  # no row finds itself
+        counts.relevant[:, 0] -= labels.any(axis=1) if labels.ndim == 2 else 1
+        return float(average_precisions_of(counts).mean())
+
+    @property
+    def _n_features_out(self) -> int:
+        """For `get_feature_names_out` and `set_output`."""
+        return self.n_bits
 
     @abstractmethod
     def _fit(
@@ -124,80 +157,26 @@ class Hasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+def refuse_unknown(cls: type[BaseEstimator], parameters: Iterable[str]) -> None:
+    """Refuses a parameter that an estimator does not have; names the method that has it, or the nearest name."""
+    known = cls._get_param_names()
+    for name in parameters:
+        if name in known:
+            continue
+        other = getattr(cls, "parameters_elsewhere", {}).get(name)
+        close = get_close_matches(name, known, 1)
+        hint = f" (the method {other} has)" if other else f" (did you mean {close[0]}?)" if close else ""
+        raise UserError(f"{cls.__name__} has no parameter {name!r}{hint}; it takes {', '.join(known)}")
+
+
 def generator(random_state: RandomState) -> np.random.Generator:
     """One stream of random numbers from whatever scikit-learn users pass as `random_state`."""
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31 - 1))
-    return np.random.default_rng(random_state)
-
-
-FORMAT, VERSION = "drlh-model", 1
-
-
-def save_hasher(path: str | Path, method: str, hasher: Hasher, notes: Mapping[str, Any] | None = None) -> None:
-    """One safetensors file: the arrays, and in its header the method, parameters and `notes` as JSON.
-
-    Everything learned is an attribute that ends in an underscore: an array, a mapping of arrays, or plain JSON.
-    """
-    from safetensors.numpy import save_file
-
-    check_is_fitted(hasher)
-    arrays: dict[str, NDArray[Any]] = {}
-    values: dict[str, Any] = {}
-    for name, value in vars(hasher).items():
-        if not name.endswith("_"):
-            continue
-        if isinstance(value, np.ndarray) and value.dtype.kind not in "OUS":
-            arrays[name] = np.asarray(value, order="C")
-        elif isinstance(value, np.ndarray):
-            values[name] = {"text": [str(item) for item in value.tolist()]}
-        elif isinstance(value, Mapping):
-            arrays |= {f"{name}.{key}": np.asarray(item, order="C") for key, item in value.items()}
-        else:
-            values[name] = {"value": value}
-    parameters = {key: _plain(value) for key, value in hasher.get_params(deep=False).items()}
-    header = {"format": FORMAT, "version": VERSION, "method": method, "parameters": parameters, "values": values}
-    # One entry only: safetensors writes several in any order, and equal models should be equal bytes.
-    metadata = {"drlh": json.dumps(header | {"notes": dict(notes or {})})}
-    with atomic_path(path) as temporary:
-        save_file(arrays, temporary, metadata)
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as JSON; a generator or a callback is not part of a model and becomes None."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    return value if isinstance(value, str | int | float | bool | list | tuple | dict) else None
-
-
-def read_model(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """(header, arrays) of a model file, or one sentence that says why it is not one."""
-    from safetensors import SafetensorError, safe_open
-
-    if not Path(path).is_file():
-        raise UserError(f"{path} is not a file: wanted a model made by `drlh fit`")
     try:
-        with safe_open(path, "numpy") as file:
-            metadata = dict(file.metadata() or {})
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{path} is damaged or not a model made by `drlh fit`: {error}") from error
-    header = json.loads(metadata.get("drlh", "{}"))
-    check_format(header, path, format_name=FORMAT, version=VERSION)
-    return header, arrays
-
-
-def restore(hasher: Hasher, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Hasher:
-    """Gives an unfitted hasher what `read_model` found."""
-    for name, value in header["values"].items():
-        setattr(hasher, name, np.array(value["text"]) if "text" in value else value["value"])
-    for name, array in arrays.items():
-        owner, _, key = name.partition(".")
-        if key:
-            mapping = getattr(hasher, owner, {})
-            setattr(hasher, owner, mapping | {key: array})
-        else:
-            setattr(hasher, name, array)
-    return hasher
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise UserError(
+            "random_state must be None, a whole number of at least 0, a Generator or a RandomState: "
+            f"got {random_state!r}"
+        ) from error

@@ -3,7 +3,6 @@
 import difflib
 import importlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drlh.core.errors import UserError
@@ -23,21 +22,30 @@ class Method:
     class_name: str
     module: str
     reference: str
-    version: int = 1  # raised when its numbers may move: its records are made again
+    version: int = 1  # raised when the method's numbers may move
 
     @property
     def written(self) -> str:
-        """As its paper writes it; controls have no paper."""
+        """As people read it, mostly as its paper writes it; controls have no paper."""
         return self.name if self.family == "control" else _OTHERWISE.get(self.name, self.class_name)
 
 
-_OTHERWISE = {"talr-ap": "TALR-AP", "dqn": "Deep Quantization Network"}  # what is no name of a class
+# Where a method is not written as its class; DQN alone would read as a deep Q-network.
+_OTHERWISE = {"drlh-paper": "DRLH (paper)", "talr-ap": "TALR-AP", "dqn": "Deep Quantization Network"}
 
 _EVALUATION = "Sablayrolles et al., How should we evaluate supervised hashing?, ICASSP 2017"
 
 METHODS = (
     Method(
         "drlh", "reinforcement", True, "DRLH", "drlh.hasher", "Wang, Hong & Yuan, Label embedding reward, WACV 2020"
+    ),
+    Method(
+        "drlh-paper",
+        "reinforcement",
+        True,
+        "DRLHPaper",
+        "drlh_paper.hasher",
+        "Wang, Hong & Yuan, Label embedding reward, WACV 2020: the agent as published",
     ),
     Method(
         "fasth", "traditional", True, "FastH", "classic.fasth.hasher", "Lin et al., Fast supervised hashing, CVPR 2014"
@@ -104,33 +112,17 @@ def hasher_class(name: str) -> type["Hasher"]:
 
 def make_hasher(name: str, n_bits: int = 32, **parameters: Any) -> "Hasher":
     """An unfitted hasher by name, for example `make_hasher("itq", 48, random_state=0)`."""
-    cls = hasher_class(name)
-    _check_parameters(cls, parameters)
-    return cls(n_bits=n_bits, **parameters)
+    return hasher_class(name)(n_bits=n_bits, **parameters)
 
 
 def make_reference(name: str, **parameters: Any) -> "Topline":
     """An unfitted reference line by name."""
+    from drlh.hashers.base import refuse_unknown
+
     cls: type[Topline] = _class_of(find_method(name))
-    _check_parameters(cls, parameters)
+    refuse_unknown(cls, parameters)
     return cls(**parameters)
 
 
 def _class_of(method: Method) -> Any:
     return getattr(importlib.import_module(f"drlh.hashers.{method.module}"), method.class_name)
-
-
-def _check_parameters(cls: Any, parameters: dict[str, Any]) -> None:
-    known = cls._get_param_names()
-    for parameter in parameters:
-        if parameter not in known:
-            raise UserError(f"{cls.__name__} has no parameter {parameter!r}; it takes {', '.join(known)}")
-
-
-def load_hasher(path: str | Path) -> tuple["Hasher", dict[str, Any]]:
-    """(hasher, notes) from a file that `save_hasher` wrote."""
-    from drlh.hashers.base import read_model, restore
-
-    header, arrays = read_model(path)
-    hasher = make_hasher(header["method"], **header["parameters"])
-    return restore(hasher, header, arrays), header["notes"]

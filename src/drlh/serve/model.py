@@ -16,7 +16,7 @@ from drlh.data.base import Picture
 from drlh.encoding.indexing import made_with
 from drlh.features import extractor_from
 from drlh.features.extractor import Extractor
-from drlh.hashers.methods import find_method, load_hasher
+from drlh.hashers.model_file import read_model_file
 from drlh.serve.batching import Batcher
 from drlh.serve.refusals import Refusal
 
@@ -42,9 +42,9 @@ class Model:
     """One model file; `encode` gathers concurrent requests into one pass."""
 
     def __init__(self, path: Path, thread: Executor, *, waiting: int, note: Callable[[int], None]) -> None:
-        self.hasher, self.notes = load_hasher(path)
+        file = read_model_file(path)
+        self.method, self.hasher, self.notes = file.method, file.hasher, file.notes
         self.path, self.sha256 = path, file_digest(path)
-        self.method = find_method(type(self.hasher).__name__).name
         self.n_bits, self.n_features = self.hasher.n_bits, int(self.hasher.n_features_in_)
         self.classes = tuple(str(name) for name in self.notes.get("classes") or ())
         self.extractor: Extractor | None = None

@@ -68,7 +68,7 @@ async def _item_features(service: Service, number: int) -> Row:
 
 def walk_of(model: Model, features: Row) -> dict[str, Any]:
     trace = model.walk(features)
-    codewords = (np.asarray(model.hasher.embedding_) > 0).astype(np.uint8)
+    codewords = (np.asarray(model.hasher.codewords_) > 0).astype(np.uint8)
     classes = model.classes or tuple(str(number) for number in range(len(codewords)))
     actions = _actions(model.n_bits, trace.values.shape[1])
     texts, hexes = texts_of(trace.codes), hex_texts(pack(trace.codes))

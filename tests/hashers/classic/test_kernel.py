@@ -84,4 +84,4 @@ def test_a_wrong_count_is_one_clear_sentence(cls: type[KernelHasher], name: str,
 @pytest.mark.parametrize("value", [0, -0.3, np.inf, np.nan, "wide"])
 def test_a_wrong_width_is_one_clear_sentence(cls: type[KernelHasher], value: object) -> None:
     with pytest.raises(UserError, match=rf"width of {cls.__name__} must be a number above 0: got"):
-        cls(8, width=value).fit(*two_classes())  # type: ignore[call-arg]
+        cls(8, bandwidth=value).fit(*two_classes())  # type: ignore[call-arg]

@@ -53,7 +53,7 @@ def test_graded_codewords_keep_the_signs_and_lie_within_the_cube() -> None:
 
 
 def test_cosines_with_centres_worked_by_hand() -> None:
-    objective = CenterCosines(task(), margin=0.2, sharpness=3.0)
+    objective = CenterCosines(task(), margin=0.2, logit_scale=3.0)
     objective.centers = torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]]) / math.sqrt(2)
     total = 0.0
     for outputs, labels in zip(OUTPUTS.tolist(), LABELS.tolist(), strict=True):
@@ -74,7 +74,7 @@ def test_gradients_are_those_of_the_loss(kind: type[Objective]) -> None:
     assert gradcheck(lambda values: objective.loss(values, batch), (outputs,))
 
 
-@pytest.mark.parametrize(("name", "value"), [("margin", -0.1), ("margin", 2.0), ("sharpness", 0)])
+@pytest.mark.parametrize(("name", "value"), [("margin", -0.1), ("margin", 2.0), ("logit_scale", 0)])
 def test_a_wrong_parameter_of_center_is_one_clear_sentence(name: str, value: float) -> None:
     with pytest.raises(UserError, match=f"{name} of Center must be"):
         Center(8, **{name: value}).fit(np.eye(4), [0, 1, 0, 1])

@@ -9,9 +9,9 @@ from drlh.hashers.controls.posterior import (
     STRENGTHS,
     PosteriorMixin,
     choose_strength,
+    fit_logistic,
     posterior_of,
     prior_only,
-    regress,
     standardised,
 )
 
@@ -42,7 +42,7 @@ def test_posteriors_of_one_label_are_those_of_scikit_learns_logistic_regression(
     features, labels = one_label_set(400)
     rows, _, _ = standardised(features, np.arange(400))
     targets = np.eye(4, dtype=np.float32)[labels]
-    found = regress(rows, targets, strength, True, prior_only(targets, 12, True))
+    found = fit_logistic(rows, targets, strength, True, prior_only(targets, 12, True))
     theirs = LogisticRegression(C=1 / (400 * strength), tol=1e-8, max_iter=1000).fit(rows.astype(np.float64), labels)
     ours = posterior_of(rows @ found[:-1] + found[-1], True)
     np.testing.assert_allclose(ours, theirs.predict_proba(rows), atol=2e-3)
@@ -51,7 +51,7 @@ def test_posteriors_of_one_label_are_those_of_scikit_learns_logistic_regression(
 def test_posteriors_of_several_labels_are_those_of_one_logistic_regression_each() -> None:
     features, labels = several_label_set(400)
     rows, _, _ = standardised(features, np.arange(400))
-    found = regress(rows, labels.astype(np.float32), 0.01, False, prior_only(labels.astype(np.float32), 8, False))
+    found = fit_logistic(rows, labels.astype(np.float32), 0.01, False, prior_only(labels.astype(np.float32), 8, False))
     ours = posterior_of(rows @ found[:-1] + found[-1], False)
     for label in range(3):
         theirs = LogisticRegression(C=1 / 4, tol=1e-8, max_iter=1000).fit(rows.astype(np.float64), labels[:, label])
@@ -94,7 +94,7 @@ def test_the_chosen_penalty_has_the_least_loss_on_images_that_were_held_out() ->
     chosen, _ = choose_strength(rows, targets, True, quiet)
     losses = []
     for strength in STRENGTHS:
-        found = regress(rows[:240], targets[:240], strength, True, prior_only(targets[:240], 12, True))
+        found = fit_logistic(rows[:240], targets[:240], strength, True, prior_only(targets[:240], 12, True))
         posterior = posterior_of(rows[240:] @ found[:-1] + found[-1], True)
         losses.append(-np.log(posterior[np.arange(60), labels[240:]]).mean())
     assert STRENGTHS[0] > chosen == STRENGTHS[int(np.argmin(losses))] > STRENGTHS[-1]

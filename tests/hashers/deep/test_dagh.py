@@ -71,7 +71,7 @@ def test_pairs_are_with_anchors_alone() -> None:
     torch.manual_seed(0)
     found.start_epoch(0, 5, lambda: torch.zeros(40, 2))
     assert len(set(found.anchors.tolist())) == 6
-    found.memory.outputs[found.anchors] = 1.0
+    found.memory_bank.outputs[found.anchors] = 1.0
     row = next(row for row in range(40) if row not in found.anchors)
     same = (labels[found.anchors] @ labels[row]).mean().item()
     loss = found.loss(torch.ones(1, 2), Batch(torch.tensor([row]), labels[row : row + 1]))

@@ -80,7 +80,7 @@ def test_the_own_ranking_compares_with_the_codewords_of_the_code() -> None:
     rng = np.random.default_rng(0)
     labels = np.arange(90) % 3
     features = 3 * np.eye(3)[labels] + rng.normal(0, 0.3, (90, 3))
-    hasher = DQN(6, n_dimensions=10, hidden=16, n_epochs=5, random_state=0).fit(features, labels)
+    hasher = DQN(6, n_dimensions=10, hidden_size=16, n_epochs=5, random_state=0).fit(features, labels)
     query, database, codes = (
         hasher.query_vectors(features), hasher.database_vectors(features), hasher.transform(features),
     )  # fmt: skip

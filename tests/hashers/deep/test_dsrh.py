@@ -7,7 +7,7 @@ import torch
 from drlh.core.errors import UserError
 from drlh.hashers.deep.dsrh import DSRH, SkipHead, WeightedRanking, swap_weights
 from drlh.hashers.deep.objective import Batch
-from drlh.hashers.deep.triplets import levels_of, triplets_of
+from drlh.hashers.deep.triplets import ranked_triplets, relevance_levels
 
 HALF = math.log(3)  # an output whose relaxed sign is 1/2
 
@@ -24,12 +24,12 @@ def test_loss_of_three_images_worked_by_hand() -> None:
 
 def test_several_labels_have_levels_whose_swaps_weigh_differently() -> None:
     labels = torch.tensor([[1.0, 1], [1, 1], [1, 0], [0, 0]])
-    levels = levels_of(labels)
-    triplets = triplets_of(levels)
+    levels = relevance_levels(labels)
+    triplets = ranked_triplets(levels)
     weights = swap_weights(levels, triplets)
     found = {
         (q, p, n): weights[row, n].item()
-        for row, (q, p) in enumerate(zip(triplets.queries.tolist(), triplets.nearer.tolist()))
+        for row, (q, p) in enumerate(zip(triplets.queries.tolist(), triplets.positives.tolist()))
         for n in range(4)
     }
     # Query 0: gains 4, 2, 1 of images 1, 2, 3; differences 2, 3, 1 sum to 6. Three images have a triplet.
@@ -66,13 +66,13 @@ def test_the_loss_has_the_right_gradient() -> None:
 
 
 def test_bits_see_the_features_beside_the_hidden_layer() -> None:
-    head = SkipHead(3, 2, hidden=4)
+    head = SkipHead(3, 2, hidden_size=4)
     assert head.skip is not None
     head.last.weight.data.zero_()
     head.last.bias.data.zero_()
     features = torch.randn(5, 3)
     torch.testing.assert_close(head(features), features @ head.skip.weight.T)
-    assert SkipHead(3, 2, hidden=0)(features).shape == (5, 2)
+    assert SkipHead(3, 2, hidden_size=0)(features).shape == (5, 2)
 
 
 @pytest.mark.parametrize(("name", "value"), [("margin", 0), ("margin", 1.5), ("alpha", -1)])

@@ -120,8 +120,8 @@ def test_a_bit_is_whether_its_probability_is_above_the_mean_of_the_training_imag
     features = np.random.default_rng(0).normal(1, 2, (80, 6))
     hasher = GraphBit(5, n_epochs=3, n_steps=10, random_state=0).fit(features)
     told = pairs(hasher._outputs(features))
-    found = probabilities(told, torch.from_numpy(hasher.kept_["edges"]).float())
-    np.testing.assert_allclose(hasher.kept_["thresholds"], found.mean(dim=0), rtol=1e-5)
+    found = probabilities(told, torch.from_numpy(hasher.objective_state_["edges"]).float())
+    np.testing.assert_allclose(hasher.objective_state_["thresholds"], found.mean(dim=0), rtol=1e-5)
     np.testing.assert_array_equal(hasher.transform(features), found > found.mean(dim=0))
 
 

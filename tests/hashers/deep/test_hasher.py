@@ -38,7 +38,7 @@ def several_labels(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def make(method: Method, n_bits: int = 16, **parameters: Any) -> DeepHasher:
-    hasher = make_hasher(method.name, n_bits, random_state=0, **({"hidden": 64, "n_epochs": 20} | parameters))
+    hasher = make_hasher(method.name, n_bits, random_state=0, **({"hidden_size": 64, "n_epochs": 20} | parameters))
     assert isinstance(hasher, DeepHasher)
     return hasher
 
@@ -113,13 +113,13 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
 
 def test_learning_stops_when_images_held_out_gain_no_more() -> None:
     epochs: list[int] = []
-    hasher = make(DEEP[0], n_epochs=200, hold_out=0.3, patience=2)
+    hasher = make(DEEP[0], n_epochs=200, validation_fraction=0.3, patience=2)
     hasher.fit(*blobs(200, 0), progress=lambda done, total, what: epochs.append(done))
     assert max(epochs) < 199
 
 
 def test_own_and_shared_parameters_stand_side_by_side() -> None:
-    assert {"alpha", "n_bits", "hidden", "n_epochs", "random_state"} <= set(make_hasher("greedyhash").get_params())
+    assert {"alpha", "n_bits", "hidden_size", "n_epochs", "random_state"} <= set(make_hasher("greedyhash").get_params())
     with pytest.raises(UserError, match="GreedyHash has no parameter 'alpah'"):
         make_hasher("greedyhash", alpah=1)
 
@@ -127,8 +127,9 @@ def test_own_and_shared_parameters_stand_side_by_side() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("hidden", -1), ("dropout", 1.0), ("feature_dropout", -0.1), ("n_epochs", 0), ("batch", 1), ("power", 0),
-        ("learning_rate", 0), ("weight_decay", -1), ("hold_out", 1), ("patience", 0), ("n_epochs", "many"),
+        ("hidden_size", -1), ("dropout", 1.0), ("feature_dropout", -0.1), ("n_epochs", 0), ("batch_size", 1),
+        ("feature_power", 0), ("learning_rate", 0), ("weight_decay", -1), ("validation_fraction", 1), ("patience", 0),
+        ("n_epochs", "many"),
     ],
 )  # fmt: skip
 def test_a_wrong_shared_parameter_is_one_clear_sentence(name: str, value: object) -> None:
@@ -146,7 +147,7 @@ def test_it_learns_end_to_end_from_pictures(method: Method) -> None:
     rng = np.random.default_rng(0)
     pictures, labels = rng.integers(0, 256, (48, 32, 32, 3), dtype=np.uint8), np.arange(48) % 3
     pictures[np.arange(48), :, :, labels] //= 4
-    fitted = make(method, 8, n_epochs=2, batch=16, backbone="cnn-small").fit(pictures, labels)
+    fitted = make(method, 8, n_epochs=2, batch_size=16, backbone="cnn-small").fit(pictures, labels)
     codes = fitted.transform(pictures)
     rows = pictures.reshape(48, -1) / np.float32(255)
     assert np.array_equal(fitted.transform(rows), codes)

@@ -85,11 +85,11 @@ def test_its_own_ranking_weights_the_bits() -> None:
     rng = np.random.default_rng(0)
     labels = np.arange(60) % 3
     features = 3 * np.eye(3)[labels] + rng.normal(0, 0.3, (60, 3))
-    hasher = HBMP(6, hidden=16, n_epochs=5, random_state=0).fit(features, labels)
+    hasher = HBMP(6, hidden_size=16, n_epochs=5, random_state=0).fit(features, labels)
     signs = 2.0 * hasher.transform(features) - 1
     np.testing.assert_array_equal(hasher.database_vectors(features), signs)
-    np.testing.assert_array_equal(hasher.query_vectors(features), signs * hasher.kept_["weights"])
-    assert hasher.kept_["weights"].sum() > 0
+    np.testing.assert_array_equal(hasher.query_vectors(features), signs * hasher.objective_state_["weights"])
+    assert hasher.objective_state_["weights"].sum() > 0
 
 
 def test_weighted_takes_yes_or_no() -> None:

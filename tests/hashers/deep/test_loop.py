@@ -2,9 +2,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from drlh.hashers.deep.loop import Rules, Training, _batches
+from drlh.hashers.deep.loop import Training, TrainingConfig, _batches
 from drlh.hashers.deep.networks import Head
-from drlh.hashers.deep.objective import Batch, Objective, other_pairs, similar
+from drlh.hashers.deep.objective import Batch, Objective, distinct_pairs, share_label
 from drlh.hashers.training.epochs import one_cycle
 
 
@@ -26,8 +26,8 @@ def training(n_epochs: int = 30, seed: int = 0) -> Training:
     torch.manual_seed(0)
     inputs = torch.randn(70, 5)
     labels = (inputs[:, :3] > 0).float()
-    rules = Rules(n_epochs, batch=16, learning_rate=0.02, weight_decay=0.0)
-    return Training(Head(5, 3, hidden=16), SquaredError(), inputs, labels, rules, seed)
+    config = TrainingConfig(n_epochs, batch_size=16, learning_rate=0.02, weight_decay=0.0)
+    return Training(Head(5, 3, hidden_size=16), SquaredError(), inputs, labels, config, seed)
 
 
 def test_the_loss_falls_and_the_objective_hears_of_every_epoch() -> None:
@@ -52,10 +52,10 @@ def test_the_network_that_was_judged_best_comes_back() -> None:
     for epoch, score in enumerate(scores):
         run.run_epoch(epoch)
         kept.append(run.outputs())
-        run.judge(score)
-    assert run.n_worse == 2
+        run.record_validation(score)
+    assert run.epochs_since_best == 2
     assert not torch.equal(run.outputs(), kept[1])
-    run.take_best()
+    run.restore_best()
     assert torch.equal(run.outputs(), kept[1])
 
 
@@ -65,11 +65,11 @@ def test_a_run_goes_on_from_its_arrays() -> None:
         whole.run_epoch(epoch)
     for epoch in range(2):
         first.run_epoch(epoch)
-        first.judge(1.0 - epoch)
+        first.record_validation(1.0 - epoch)
     second = training(seed=0)
     second.load_arrays({name: np.array(array) for name, array in first.arrays().items()})
-    assert (second.best_score, second.n_worse) == (1.0, 1)
-    assert second.best.keys() == first.best.keys()
+    assert (second.best_score, second.epochs_since_best) == (1.0, 1)
+    assert second.best_state.keys() == first.best_state.keys()
     for epoch in (2, 3):
         second.run_epoch(epoch)
     assert torch.equal(whole.outputs(), second.outputs())
@@ -83,5 +83,5 @@ def test_the_learning_rate_rises_for_a_tenth_and_falls_to_nothing() -> None:
 def test_similar_images_share_a_label() -> None:
     left = torch.tensor([[1.0, 0, 1], [0, 0, 0]])
     right = torch.tensor([[1.0, 0, 0], [0, 1, 0], [1, 1, 1]])
-    assert similar(left, right).tolist() == [[1, 0, 1], [0, 0, 0]]
-    assert other_pairs(torch.tensor([3, 1]), torch.tensor([1, 2, 3])).tolist() == [[1, 1, 0], [0, 1, 1]]
+    assert share_label(left, right).tolist() == [[1, 0, 1], [0, 0, 0]]
+    assert distinct_pairs(torch.tensor([3, 1]), torch.tensor([1, 2, 3])).tolist() == [[1, 1, 0], [0, 1, 1]]

@@ -11,7 +11,7 @@ from drlh.core.errors import UserError
 from drlh.hashers.deep.objective import Batch
 from drlh.hashers.deep.pretrain import Classification, accuracy, pretrain
 
-QUICK = {"n_epochs": 3, "batch": 16, "learning_rate": 0.1}
+QUICK = {"n_epochs": 3, "batch_size": 16, "learning_rate": 0.1}
 
 
 def colours(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

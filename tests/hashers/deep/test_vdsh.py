@@ -48,24 +48,24 @@ def test_what_goes_in_comes_out_of_many_layers_at_the_same_size() -> None:
 
 def test_it_is_as_deep_and_as_wide_as_asked() -> None:
     rng = np.random.default_rng(0)
-    hasher = VDSH(4, n_layers=3, hidden=40, n_epochs=1, random_state=0).fit(rng.normal(size=(20, 5)), [0, 1] * 10)
+    hasher = VDSH(4, n_layers=3, hidden_size=40, n_epochs=1, random_state=0).fit(rng.normal(size=(20, 5)), [0, 1] * 10)
     shapes = [weights.shape for name, weights in hasher.weights_.items() if name.endswith("weight")]
     assert shapes == [(40, 5), (40, 40), (40, 40), (4, 40)]
 
 
 def test_layers_are_a_quarter_as_wide_as_in_other_methods_unless_given() -> None:
-    assert VDSH()._sizes(5000, 1280)["hidden"] * 4 == DPSH()._sizes(5000, 1280)["hidden"]
-    assert VDSH(hidden=70)._sizes(5000, 1280)["hidden"] == 70
+    assert VDSH()._sizes(5000, 1280)["hidden_size"] * 4 == DPSH()._sizes(5000, 1280)["hidden_size"]
+    assert VDSH(hidden_size=70)._sizes(5000, 1280)["hidden_size"] == 70
 
 
-@pytest.mark.parametrize("name", ["n_layers", "hidden"])
+@pytest.mark.parametrize("name", ["n_layers", "hidden_size"])
 def test_a_network_without_layers_is_one_clear_sentence(name: str) -> None:
     with pytest.raises(UserError, match=f"{name} of VDSH must be a whole number of at least 1"):
         VDSH(8, **{name: 0}).fit(np.eye(4), [0, 1, 0, 1])
 
 
 def test_few_features_call_for_no_wider_layers() -> None:
-    assert VDSH()._sizes(1297, 64)["hidden"] == VDSH()._sizes(1297, 1280)["hidden"] == 256
+    assert VDSH()._sizes(1297, 64)["hidden_size"] == VDSH()._sizes(1297, 1280)["hidden_size"] == 256
 
 
 def test_digits_are_learned_with_the_sizes_that_follow_from_the_data() -> None:

@@ -8,9 +8,9 @@ import pytest
 from drlh.cnn.backbones import Body, save_cnn
 from drlh.core.errors import UserError
 from drlh.evaluate.metrics import mean_average_precision
-from drlh.hashers.base import save_hasher
 from drlh.hashers.drlh.hasher import DRLH
-from drlh.hashers.methods import load_hasher
+from drlh.hashers.methods import make_hasher
+from drlh.hashers.model_file import load_hasher, save_hasher
 
 
 def colours(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -22,7 +22,7 @@ def colours(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def make(**parameters: object) -> DRLH:
-    return DRLH(12, **({"backbone": "cnn-small", "n_epochs": 3, "batch": 16, "random_state": 0} | parameters))
+    return DRLH(12, **({"backbone": "cnn-small", "n_epochs": 3, "batch_size": 16, "random_state": 0} | parameters))
 
 
 def test_pictures_it_has_not_seen_find_their_class() -> None:
@@ -43,7 +43,7 @@ def test_the_cnn_itself_learns_and_its_rate_is_heeded() -> None:
     assert not np.allclose(moved, held, atol=1e-3)
 
 
-def test_a_run_taken_up_again_ends_with_the_same_codes(tmp_path: Path) -> None:
+def test_a_resumed_run_ends_with_the_same_codes(tmp_path: Path) -> None:
     train = colours(36, 0)
     unbroken = make().fit(*train).transform(train[0])
 
@@ -60,9 +60,9 @@ def test_a_saved_model_needs_no_weights_file(tmp_path: Path) -> None:
     train = colours(36, 0)
     save_cnn(tmp_path / "start.safetensors", Body("cnn-small", 3072), {})
     fitted = make(backbone_weights=str(tmp_path / "start.safetensors")).fit(*train)
-    save_hasher(tmp_path / "model", "drlh", fitted)
+    save_hasher(tmp_path / "model", fitted)
     (tmp_path / "start.safetensors").unlink()
-    loaded, _ = load_hasher(tmp_path / "model")
+    loaded = load_hasher(tmp_path / "model")
     assert np.array_equal(loaded.transform(train[0]), fitted.transform(train[0]))
 
 
@@ -75,8 +75,8 @@ def test_the_walk_of_one_picture_ends_at_its_code() -> None:
 
 def test_what_does_not_go_together_is_said() -> None:
     train = colours(12, 0)
-    with pytest.raises(UserError, match="paper preset"):
-        make(preset="paper").fit(*train)
+    with pytest.raises(UserError, match=r"no parameter 'backbone' .the method drlh has."):
+        make_hasher("drlh-paper", backbone="cnn-small")
     with pytest.raises(UserError, match="belong to a backbone"):
         DRLH(12, backbone_weights="some.safetensors").fit(train[0].reshape(12, -1), train[1])
     with pytest.raises(UserError, match="got 64 columns"):

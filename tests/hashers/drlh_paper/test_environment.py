@@ -9,11 +9,11 @@ from drlh.hashers.drlh_paper.environment import (
     HISTORY,
     history_onehot,
     one_bit_actions,
-    random_signs,
     start_state,
     step,
     two_bit_actions,
 )
+from drlh.hashers.training.agents import random_signs
 
 
 def test_single_flips_come_first_and_the_stop_last() -> None:

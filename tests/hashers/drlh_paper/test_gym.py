@@ -9,7 +9,7 @@ from drlh.core.errors import UserError
 from drlh.hashers.codebook.codebook import make_codebook
 from drlh.hashers.drlh_paper.environment import one_bit_actions, two_bit_actions
 from drlh.hashers.drlh_paper.gym import HashingEnv, Observation
-from drlh.hashers.drlh_paper.reward import PaperReward
+from drlh.hashers.drlh_paper.reward import Reward
 
 Policy = Callable[[Observation], int]
 
@@ -21,7 +21,7 @@ def make_env(*, shuffled: bool = False, max_steps: int | None = None) -> Hashing
     features = np.eye(3)[labels] + rng.normal(0, 0.1, (60, 3))
     if shuffled:
         labels = rng.permutation(labels)
-    return HashingEnv(features, labels, PaperReward(make_codebook(3, 8), one_bit_actions(8)), max_steps=max_steps)
+    return HashingEnv(features, labels, Reward(make_codebook(3, 8), one_bit_actions(8)), max_steps=max_steps)
 
 
 def mean_return(env: HashingEnv, policy: Policy) -> float:
@@ -42,7 +42,7 @@ def mean_return(env: HashingEnv, policy: Policy) -> float:
 def test_the_environment_passes_gymnasiums_own_checks(make_actions: type, multilabel: bool) -> None:
     labels = np.eye(3, dtype=np.uint8)[[0, 1, 2, 1]] if multilabel else np.array([0, 1, 2, 1])
     features = np.random.default_rng(0).normal(size=(4, 5))
-    env = HashingEnv(features, labels, PaperReward(make_codebook(3, 8), make_actions(8)))
+    env = HashingEnv(features, labels, Reward(make_codebook(3, 8), make_actions(8)))
     check_env(env, skip_render_check=True)  # it draws nothing
 
 
@@ -119,7 +119,7 @@ def test_a_foreign_agent_learns_from_features_and_not_from_shuffled_labels() -> 
 
 
 def test_mistakes_are_told_in_one_sentence() -> None:
-    reward = PaperReward(make_codebook(3, 8), one_bit_actions(8))
+    reward = Reward(make_codebook(3, 8), one_bit_actions(8))
     with pytest.raises(UserError, match=r"one label for each row: got shape \(2, 4\) and 3 labels"):
         HashingEnv(np.zeros((2, 4)), [0, 1, 2], reward)
     with pytest.raises(UserError, match=r"ids 0\.\.2"):

@@ -6,62 +6,63 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.hashers.drlh.exact_q import all_signs, exact_q
+from tests.hashers.drlh_paper.exact_q import all_signs, exact_q
 
 from drlh.hashers.codebook.codebook import make_codebook
-from drlh.hashers.drlh_paper.environment import State, one_bit_actions, random_signs, start_state, step
-from drlh.hashers.drlh_paper.learner import Learner, Rules
-from drlh.hashers.drlh_paper.network import PaperNetwork
-from drlh.hashers.drlh_paper.replay import Steps
-from drlh.hashers.drlh_paper.reward import PaperReward
+from drlh.hashers.drlh_paper.environment import State, one_bit_actions, start_state, step
+from drlh.hashers.drlh_paper.learner import DQNConfig, DQNLearner
+from drlh.hashers.drlh_paper.network import QNetwork
+from drlh.hashers.drlh_paper.replay import Transitions
+from drlh.hashers.drlh_paper.reward import Reward
+from drlh.hashers.training.agents import random_signs
 
 N_BITS, N_CLASSES = 8, 3
 CPU = torch.device("cpu")
 
 
-def make_learner(n_images: int = 30, hidden: int = 16, seed: int = 0, **rules: Any) -> Learner:
+def make_learner(n_images: int = 30, hidden: int = 16, seed: int = 0, **config: Any) -> DQNLearner:
     """Images whose feature names their class, eta = 1, no dropout."""
     actions = one_bit_actions(N_BITS)
-    reward = PaperReward(make_codebook(N_CLASSES, N_BITS), actions, eta=1)
+    reward = Reward(make_codebook(N_CLASSES, N_BITS), actions, eta=1)
     labels = torch.arange(n_images) % N_CLASSES
     with torch.random.fork_rng([]):
         torch.manual_seed(seed)
-        network = PaperNetwork(N_CLASSES, actions, hidden=(hidden, hidden), dropout=0.0)
-    return Learner(network, reward, torch.eye(N_CLASSES)[labels], labels, Rules(**rules), seed=0)
+        network = QNetwork(N_CLASSES, actions, hidden_size=hidden, dropout=0.0)
+    return DQNLearner(network, reward, torch.eye(N_CLASSES)[labels], labels, DQNConfig(**config), seed=0)
 
 
-def some_steps(actions: list[int]) -> Steps:
-    """Steps from random codes, one for each action; the rewards are 0, 1, 2, ..."""
+def some_steps(actions: list[int]) -> Transitions:
+    """Transitions from random codes, one for each action; the rewards are 0, 1, 2, ..."""
     n = len(actions)
     state = start_state(random_signs(n, N_BITS, torch.Generator().manual_seed(0)))
-    return Steps(torch.arange(n), state, torch.tensor(actions), torch.arange(n).float())
+    return Transitions(torch.arange(n), state, torch.tensor(actions), torch.arange(n).float())
 
 
-def change_target(learner: Learner) -> None:
+def change_target(learner: DQNLearner) -> None:
     """Gives the target network other weights than the network's."""
     with torch.random.fork_rng([]), torch.no_grad():
         torch.manual_seed(5)
-        for part in learner.target.parameters():
+        for part in learner.target_network.parameters():
             part.add_(0.3 * torch.randn_like(part))
 
 
 @torch.no_grad()
-def values_at(learner: Learner, network: PaperNetwork, steps: Steps, state: State) -> torch.Tensor:
-    values: torch.Tensor = network.eval()(network.image(learner.features[steps.rows]), state)
+def values_at(learner: DQNLearner, network: QNetwork, steps: Transitions, state: State) -> torch.Tensor:
+    values: torch.Tensor = network.eval()(network.image(learner.inputs[steps.rows]), state)
     return values
 
 
-def values_after(learner: Learner, network: PaperNetwork, steps: Steps) -> torch.Tensor:
+def values_after(learner: DQNLearner, network: QNetwork, steps: Transitions) -> torch.Tensor:
     return values_at(learner, network, steps, step(steps.state, steps.actions, learner.actions, max_steps=99)[0])
 
 
-def drawn_steps(learner: Learner, actions: list[int]) -> Steps:
+def drawn_steps(learner: DQNLearner, actions: list[int]) -> Transitions:
     """Fills the memory; gives the batch that an update with the generator of seed 0 will draw."""
     learner.memory.add(some_steps(actions))
-    return learner.memory.sample(learner.rules.batch, np.random.default_rng(0), CPU)
+    return learner.memory.sample(learner.config.batch_size, np.random.default_rng(0), CPU)
 
 
-def loss_to(learner: Learner, steps: Steps, targets: torch.Tensor) -> float:
+def loss_to(learner: DQNLearner, steps: Transitions, targets: torch.Tensor) -> float:
     """The mean squared error of the values of what was done."""
     values = values_at(learner, learner.network, steps, steps.state).gather(1, steps.actions[:, None])[:, 0]
     return float((values - targets).square().mean())
@@ -72,13 +73,15 @@ def test_the_step_limit_does_not_end_the_future(max_steps: int) -> None:
     learner = make_learner(gamma=0.7, max_steps=max_steps)  # with 1 every flip is cut off by the limit
     change_target(learner)
     steps = drawn_steps(learner, list(range(8)))
-    wanted = loss_to(learner, steps, steps.rewards + 0.7 * values_after(learner, learner.target, steps).amax(dim=1))
+    wanted = loss_to(
+        learner, steps, steps.rewards + 0.7 * values_after(learner, learner.target_network, steps).amax(dim=1)
+    )
     assert learner._update(np.random.default_rng(0)) == pytest.approx(wanted, rel=1e-5)
 
 
 @pytest.mark.parametrize("double", [False, True])
 def test_a_stop_has_no_future(double: bool) -> None:
-    learner = make_learner(gamma=0.7, double=double)
+    learner = make_learner(gamma=0.7, double_q=double)
     change_target(learner)
     steps = drawn_steps(learner, [8] * 9)
     wanted = loss_to(learner, steps, steps.rewards)
@@ -86,10 +89,10 @@ def test_a_stop_has_no_future(double: bool) -> None:
 
 
 def test_double_learning_chooses_with_the_network_and_values_with_the_target() -> None:
-    learner = make_learner(gamma=0.7, double=True)
+    learner = make_learner(gamma=0.7, double_q=True)
     change_target(learner)
     steps = drawn_steps(learner, list(range(8)))
-    valued = values_after(learner, learner.target, steps)
+    valued = values_after(learner, learner.target_network, steps)
     choice = values_after(learner, learner.network, steps).argmax(dim=1, keepdim=True)
     assert (choice[:, 0] != valued.argmax(dim=1)).any()
     wanted = loss_to(learner, steps, steps.rewards + 0.7 * valued.gather(1, choice)[:, 0])
@@ -97,7 +100,7 @@ def test_double_learning_chooses_with_the_network_and_values_with_the_target() -
 
 
 def test_without_a_target_network_the_network_values_itself() -> None:
-    learner = make_learner(gamma=0.7, target_every=0)
+    learner = make_learner(gamma=0.7, target_update_interval=0)
     change_target(learner)
     steps = drawn_steps(learner, list(range(8)))
     wanted = loss_to(learner, steps, steps.rewards + 0.7 * values_after(learner, learner.network, steps).amax(dim=1))
@@ -105,12 +108,12 @@ def test_without_a_target_network_the_network_values_itself() -> None:
 
 
 def test_the_target_network_is_copied_every_so_many_updates() -> None:
-    learner = make_learner(target_every=4, batch=8)
+    learner = make_learner(target_update_interval=4, batch_size=8)
     learner.memory.add(some_steps(list(range(9))))
-    kept = [torch.equal(learner.target.code, learner.network.code)]
+    kept = [torch.equal(learner.target_network.code, learner.network.code)]
     for _ in range(9):
         learner._update(np.random.default_rng(0))
-        kept.append(torch.equal(learner.target.code, learner.network.code))
+        kept.append(torch.equal(learner.target_network.code, learner.network.code))
     assert [number for number, same in enumerate(kept) if same] == [0, 4, 8]
 
 
@@ -123,7 +126,7 @@ def test_epsilon_falls_from_1_to_a_tenth_over_15_epochs_and_stays() -> None:
 
 
 def test_exploration_is_the_experts_where_it_is_guided() -> None:
-    learner = make_learner(90, epsilon=(1.0, 1.0, 1), n_walks=30, max_steps=8, batch=4)
+    learner = make_learner(90, epsilon=(1.0, 1.0, 1), n_walks=30, max_steps=8, batch_size=4)
     learner.run_epoch(0)
     seen = learner.memory.sample(2000, np.random.default_rng(0), CPU)
     table = learner.reward.table(seen.state.signs, learner.labels[seen.rows])
@@ -133,7 +136,7 @@ def test_exploration_is_the_experts_where_it_is_guided() -> None:
 
 
 def test_unguided_exploration_takes_every_action_alike() -> None:
-    learner = make_learner(300, epsilon=(1.0, 1.0, 1), guided=False, n_walks=100, max_steps=8, batch=4)
+    learner = make_learner(300, epsilon=(1.0, 1.0, 1), guided=False, n_walks=100, max_steps=8, batch_size=4)
     report = learner.run_epoch(0)
     seen = learner.memory.sample(5000, np.random.default_rng(0), CPU)
     shares = torch.bincount(seen.actions, minlength=9) / 5000
@@ -142,16 +145,16 @@ def test_unguided_exploration_takes_every_action_alike() -> None:
 
 
 def test_without_exploration_the_greedy_action_is_taken() -> None:
-    learner = make_learner(60, epsilon=(0.0, 0.0, 1), n_walks=60, max_steps=1, batch=1, learning_rate=1e-9)
+    learner = make_learner(60, epsilon=(0.0, 0.0, 1), n_walks=60, max_steps=1, batch_size=1, learning_rate=1e-9)
     learner.run_epoch(0)
     seen = learner.memory.sample(200, np.random.default_rng(0), CPU)
     with torch.no_grad():
-        values = learner.network(learner.network.image(learner.features[seen.rows]), seen.state)
+        values = learner.network(learner.network.image(learner.inputs[seen.rows]), seen.state)
     assert torch.equal(seen.actions, values.argmax(dim=1))
 
 
 def test_an_epoch_walks_every_image_once_and_reports_it() -> None:
-    learner = make_learner(50, n_walks=20, max_steps=5, batch=4)
+    learner = make_learner(50, n_walks=20, max_steps=5, batch_size=4)
     report = learner.run_epoch(3)
     first = (learner.memory.history[: len(learner.memory)] < 0).all(axis=1)  # a walk begins without a history
     assert sorted(learner.memory.rows[: len(learner.memory)][first].tolist()) == list(range(50))
@@ -166,29 +169,36 @@ def test_an_epoch_walks_every_image_once_and_reports_it() -> None:
 def test_an_epoch_leaves_the_callers_random_numbers_alone() -> None:
     torch.manual_seed(3)
     before = torch.get_rng_state()
-    make_learner(batch=4).run_epoch(0)
+    make_learner(batch_size=4).run_epoch(0)
     assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.parametrize("double", [False, True])
-def test_a_run_taken_up_at_an_epoch_goes_on_as_if_it_had_never_stopped(double: bool) -> None:
-    rules = {"batch": 8, "n_walks": 10, "max_steps": 6, "memory": 150, "target_every": 7, "double": double}
-    unbroken, broken, taken_up = make_learner(**rules), make_learner(**rules), make_learner(seed=1, **rules)
+def test_a_resumed_run_is_bit_identical_to_an_uninterrupted_one(double: bool) -> None:
+    config = {
+        "batch_size": 8,
+        "n_walks": 10,
+        "max_steps": 6,
+        "replay_capacity": 150,
+        "target_update_interval": 7,
+        "double_q": double,
+    }
+    unbroken, broken, resumed = make_learner(**config), make_learner(**config), make_learner(seed=1, **config)
     for epoch in range(4):
         unbroken.run_epoch(epoch)
     for epoch in range(2):
         broken.run_epoch(epoch)
-    taken_up.load_arrays({name: array.copy() for name, array in broken.arrays().items()})
+    resumed.load_arrays({name: array.copy() for name, array in broken.arrays().items()})
     for epoch in (2, 3):
-        taken_up.run_epoch(epoch)
-    wanted, found = unbroken.arrays(), taken_up.arrays()
+        resumed.run_epoch(epoch)
+    wanted, found = unbroken.arrays(), resumed.arrays()
     assert wanted.keys() == found.keys()
     for name, array in wanted.items():
         np.testing.assert_array_equal(found[name], array, err_msg=name)
 
 
 def test_the_huber_loss_is_smaller_where_errors_are_large() -> None:
-    plain, huber = make_learner(batch=64), make_learner(batch=64, huber=True)
+    plain, huber = make_learner(batch_size=64), make_learner(batch_size=64, huber=True)
     for learner in (plain, huber):
         learner.memory.add(replace(some_steps([8] * 9), rewards=torch.full((9,), 100.0)))
     values = 100 - plain._update(np.random.default_rng(0)) ** 0.5  # of the same network before any update
@@ -196,9 +206,9 @@ def test_the_huber_loss_is_smaller_where_errors_are_large() -> None:
 
 
 @torch.no_grad()
-def discounted_returns(learner: Learner, label: int) -> torch.Tensor:
+def discounted_returns(learner: DQNLearner, label: int) -> torch.Tensor:
     """(256,): what the greedy policy earns from every code."""
-    network, gamma = learner.policy_network.eval(), learner.rules.gamma
+    network, gamma = learner.network.eval(), learner.config.gamma
     labels = torch.full((2**N_BITS,), label)
     image = network.image(torch.eye(N_CLASSES)[labels])
     state = start_state(all_signs(N_BITS))
@@ -213,12 +223,12 @@ def discounted_returns(learner: Learner, label: int) -> torch.Tensor:
 
 def test_learned_values_are_those_of_dynamic_programming() -> None:
     learner = make_learner(
-        100, hidden=64, gamma=0.9, guided=False, epsilon=(1.0, 1.0, 1), max_steps=12, n_walks=100, batch=128,
-        learning_rate=0.03, target_every=100, memory=20_000,
+        100, hidden=64, gamma=0.9, guided=False, epsilon=(1.0, 1.0, 1), max_steps=12, n_walks=100, batch_size=128,
+        learning_rate=0.03, target_update_interval=100, replay_capacity=20_000,
     )  # fmt: skip
     for epoch in range(150):
         learner.run_epoch(epoch)
-    network = learner.policy_network.eval()
+    network = learner.network.eval()
     start = start_state(all_signs(N_BITS))
     learned, exact, earned = [], [], []
     for label in range(N_CLASSES):

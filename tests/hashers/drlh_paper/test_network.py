@@ -9,12 +9,12 @@ from drlh.hashers.drlh_paper.environment import (
     ActionSet,
     State,
     one_bit_actions,
-    random_signs,
     start_state,
     step,
     two_bit_actions,
 )
-from drlh.hashers.drlh_paper.network import PaperNetwork
+from drlh.hashers.drlh_paper.network import QNetwork
+from drlh.hashers.training.agents import random_signs
 
 N_FEATURES, N_BITS = 6, 7
 both_action_sets = pytest.mark.parametrize("make", [one_bit_actions, two_bit_actions])
@@ -44,7 +44,7 @@ def literal_input(features: torch.Tensor, state: State, actions: ActionSet) -> t
     return torch.stack(rows)
 
 
-def one_linear(network: PaperNetwork) -> nn.Linear:
+def one_linear(network: QNetwork) -> nn.Linear:
     """The first layer as a single layer on the concatenation."""
     parts = [network.features.weight, network.code.T, network.history.flatten(0, 1).T]
     weight = torch.cat(parts, dim=1)
@@ -62,7 +62,7 @@ def test_the_first_layer_is_one_linear_layer_on_the_concatenation(
 ) -> None:
     actions = make(N_BITS)
     torch.manual_seed(0)
-    network = PaperNetwork(N_FEATURES, actions, hidden=(9, 11), dropout=0.5).eval()
+    network = QNetwork(N_FEATURES, actions, hidden=(9, 11), dropout=0.5).eval()
     features, state = torch.randn(12, N_FEATURES), walked(actions, n_steps)
     literal = nn.Sequential(one_linear(network), nn.ReLU(), network.layers[0], nn.ReLU(), network.layers[1])
     wanted = literal(literal_input(features, state, actions))
@@ -74,7 +74,7 @@ def test_the_first_layer_is_one_linear_layer_on_the_concatenation(
 def test_gradients_are_those_of_the_one_linear_layer(make: Callable[[int], ActionSet]) -> None:
     actions = make(N_BITS)
     torch.manual_seed(0)
-    network = PaperNetwork(N_FEATURES, actions, hidden=(9,), dropout=0.0)
+    network = QNetwork(N_FEATURES, actions, hidden=(9,), dropout=0.0)
     features, state = torch.randn(12, N_FEATURES), walked(actions, 15)
     network(network.image(features), state).square().sum().backward()
     linear = one_linear(network)
@@ -91,7 +91,7 @@ def test_gradients_are_those_of_the_one_linear_layer(make: Callable[[int], Actio
 def test_the_state_reaches_every_value() -> None:
     actions = one_bit_actions(N_BITS)
     torch.manual_seed(0)
-    network = PaperNetwork(N_FEATURES, actions, hidden=(64, 64)).eval()
+    network = QNetwork(N_FEATURES, actions, hidden_size=64).eval()
     image = network.image(torch.randn(1, N_FEATURES))
     state = start_state(torch.ones(1, N_BITS))
     there, _, _ = step(state, torch.tensor([3]), actions, max_steps=9)
@@ -104,7 +104,7 @@ def test_the_state_reaches_every_value() -> None:
 
 def test_dropout_follows_every_hidden_layer() -> None:
     actions = one_bit_actions(N_BITS)
-    network = PaperNetwork(N_FEATURES, actions, hidden=(50, 50), dropout=0.5).train()
+    network = QNetwork(N_FEATURES, actions, hidden_size=50, dropout=0.5).train()
     zeros = []
     network.dropout.register_forward_hook(lambda module, inputs, output: zeros.append((inputs[0] > 0) & (output == 0)))
     network(network.image(torch.randn(12, N_FEATURES)), walked(actions, 5))

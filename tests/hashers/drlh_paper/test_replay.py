@@ -2,25 +2,26 @@ import numpy as np
 import pytest
 import torch
 
-from drlh.hashers.drlh_paper.environment import HISTORY, State, random_signs
-from drlh.hashers.drlh_paper.replay import ReplayMemory, Steps
+from drlh.hashers.drlh_paper.environment import HISTORY, State
+from drlh.hashers.drlh_paper.replay import ReplayMemory, Transitions
+from drlh.hashers.training.agents import random_signs
 
 CPU = torch.device("cpu")
 
 
-def random_steps(n: int, n_bits: int, seed: int = 0, n_actions: int | None = None) -> Steps:
-    """Steps whose row number and reward both count up from 0, so that each tells which one it is."""
+def random_steps(n: int, n_bits: int, seed: int = 0, n_actions: int | None = None) -> Transitions:
+    """Transitions whose row number and reward both count up from 0, so that each tells which one it is."""
     generator = torch.Generator().manual_seed(seed)
     n_actions = n_bits + 1 if n_actions is None else n_actions
     history = torch.randint(-1, n_actions - 1, (n, HISTORY), generator=generator).to(torch.int16)
     state = State(random_signs(n, n_bits, generator), history, torch.zeros(n, dtype=torch.int32))
     actions = torch.randint(0, n_actions, (n,), generator=generator)
-    return Steps(torch.arange(n), state, actions, torch.arange(n) / 4)
+    return Transitions(torch.arange(n), state, actions, torch.arange(n) / 4)
 
 
-def part(steps: Steps, rows: slice) -> Steps:
+def part(steps: Transitions, rows: slice) -> Transitions:
     index = torch.arange(len(steps.rows))[rows]
-    return Steps(steps.rows[rows], steps.state.rows(index), steps.actions[rows], steps.rewards[rows])
+    return Transitions(steps.rows[rows], steps.state.rows(index), steps.actions[rows], steps.rewards[rows])
 
 
 def test_a_million_steps_of_48_bits_take_at_most_64_megabytes() -> None:

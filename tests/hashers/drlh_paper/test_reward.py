@@ -7,15 +7,9 @@ from hypothesis import strategies as st
 from drlh.core.errors import UserError
 from drlh.hashers.codebook.codebook import Codebook, make_codebook
 from drlh.hashers.drlh_paper import reward as rewards
-from drlh.hashers.drlh_paper.environment import (
-    ActionSet,
-    one_bit_actions,
-    random_signs,
-    start_state,
-    step,
-    two_bit_actions,
-)
-from drlh.hashers.drlh_paper.reward import GradedReward, PaperReward, Reward, ScoreReward, check_labels, guided_actions
+from drlh.hashers.drlh_paper.environment import ActionSet, one_bit_actions, start_state, step, two_bit_actions
+from drlh.hashers.drlh_paper.reward import Reward, check_labels, guided_actions
+from drlh.hashers.training.agents import random_signs
 
 
 def hamming(left: np.ndarray, right: np.ndarray) -> int:
@@ -28,15 +22,6 @@ def literal_margin(code: np.ndarray, codewords: np.ndarray, true: list[int]) -> 
     d_pos = min(hamming(code, codewords[c]) for c in true)
     d_neg = float(np.mean([hamming(code, codewords[c]) for c in others])) if others else 0.0
     return d_pos - d_neg
-
-
-def literal_graded(signs: np.ndarray, graded: np.ndarray, true: list[int]) -> float:
-    return max(float(signs @ graded[c]) / 2 for c in true)
-
-
-def literal_score(signs: np.ndarray, embedding: np.ndarray, kappa: float, true: list[int]) -> float:
-    values = np.exp(kappa * (embedding.astype(np.float64) @ signs))
-    return float(np.log(values[true].sum() / values.sum()))
 
 
 @st.composite
@@ -62,7 +47,7 @@ Situation = tuple[Codebook, ActionSet, torch.Tensor, torch.Tensor, list[list[int
 @settings(deadline=None, max_examples=60)
 def test_the_paper_reward_equals_its_literal_definition(situation: Situation, eta: float) -> None:
     codebook, actions, signs, labels, true = situation
-    table = PaperReward(codebook, actions, sigma=3.0, eta=eta).table(signs, labels)
+    table = Reward(codebook, actions, sigma=3.0, eta=eta).table(signs, labels)
     codes = (signs > 0).numpy().astype(np.uint8)
     for row in range(len(codes)):
         before = literal_margin(codes[row], codebook.codewords, true[row])
@@ -76,46 +61,9 @@ def test_the_paper_reward_equals_its_literal_definition(situation: Situation, et
 
 @given(situations())
 @settings(deadline=None, max_examples=40)
-def test_the_graded_reward_equals_its_literal_definition(situation: Situation) -> None:
-    codebook, actions, signs, labels, true = situation
-    magnitudes = np.random.default_rng(0).random(codebook.codewords.shape)
-    graded = codebook.signs * magnitudes
-    table = GradedReward(codebook, magnitudes, actions, stop=2.0).table(signs, labels)
-    for row, code in enumerate(signs.numpy().astype(float)):
-        before = literal_graded(code, graded, true[row])
-        for action in range(actions.stop):
-            flipped = code * actions.factors[action].numpy()
-            expected = literal_graded(flipped, graded, true[row]) - before
-            assert table[row, action].item() == pytest.approx(expected, abs=1e-4)
-        shares = [float(code @ graded[c]) / magnitudes[c].sum() for c in true[row]]
-        assert table[row, actions.stop].item() == pytest.approx(2.0 * max(shares), abs=1e-4)
-
-
-@given(situations(), st.floats(0.05, 1.5))
-@settings(deadline=None, max_examples=60)
-def test_the_score_reward_equals_its_literal_definition(situation: Situation, kappa: float) -> None:
-    codebook, actions, signs, labels, true = situation
-    embedding = np.random.default_rng(0).normal(size=codebook.codewords.shape).clip(-2, 2)
-    table = ScoreReward(embedding, actions, kappa=kappa, stop=0.25).table(signs, labels)
-    for row, code in enumerate(signs.numpy().astype(float)):
-        before = literal_score(code, embedding, kappa, true[row])
-        for action in range(actions.stop):
-            flipped = code * actions.factors[action].numpy()
-            expected = literal_score(flipped, embedding, kappa, true[row]) - before
-            assert table[row, action].item() == pytest.approx(expected, abs=1e-3, rel=1e-3)
-        assert table[row, actions.stop].item() == 0.25
-
-
-@given(situations(), st.integers(0, 2))
-@settings(deadline=None, max_examples=40)
-def test_a_flip_earns_the_change_of_the_potential(situation: Situation, which: int) -> None:
+def test_a_flip_earns_the_change_of_the_potential(situation: Situation) -> None:
     codebook, actions, signs, labels, _ = situation
-    made: list[Reward] = [
-        PaperReward(codebook, actions),
-        GradedReward(codebook, np.full(codebook.codewords.shape, 0.5), actions),
-        ScoreReward(codebook.signs, actions, kappa=0.3),
-    ]
-    reward = made[which]
+    reward = Reward(codebook, actions)
     table, before = reward.table(signs, labels), reward.potential(signs, labels)
     for action in range(actions.stop):
         following, _, _ = step(start_state(signs), torch.full((6,), action), actions, max_steps=9)
@@ -129,15 +77,15 @@ def test_the_single_label_identity_holds_in_hamming_units() -> None:
     labels = torch.arange(50) % 10
     others = (codebook.signs.sum(axis=0) - codebook.signs) / 9
     expected = -signs.numpy() * (codebook.signs - others)[labels]
-    table = PaperReward(codebook, one_bit_actions(32)).table(signs, labels)
+    table = Reward(codebook, one_bit_actions(32)).table(signs, labels)
     np.testing.assert_allclose(table[:, :-1].numpy(), expected, atol=1e-5)
     one_hot = torch.nn.functional.one_hot(labels, 10)
-    torch.testing.assert_close(PaperReward(codebook, one_bit_actions(32)).table(signs, one_hot), table)
+    torch.testing.assert_close(Reward(codebook, one_bit_actions(32)).table(signs, one_hot), table)
 
 
 def test_with_several_labels_the_nearest_class_may_change_with_the_flip() -> None:
     codebook = make_codebook(3, 6, kind=[[0] * 6, [1] * 6, [0, 1, 0, 1, 0, 1]])
-    reward = PaperReward(codebook, one_bit_actions(6))
+    reward = Reward(codebook, one_bit_actions(6))
     signs = torch.tensor([[1, 1, 1, -1, -1, -1]])  # 3 bits from class 0 and 3 from class 1
     table = reward.table(signs, torch.tensor([[1, 1, 0]]))
     d_neg_change = torch.tensor([-1, 1, -1, -1, 1, -1])  # how d_neg grows with each flip
@@ -146,28 +94,14 @@ def test_with_several_labels_the_nearest_class_may_change_with_the_flip() -> Non
 
 def test_an_image_of_all_classes_has_no_distance_to_others() -> None:
     codebook = make_codebook(2, 4, kind=[[0] * 4, [1] * 4])
-    table = PaperReward(codebook, one_bit_actions(4)).table(torch.tensor([[-1, -1, -1, 1]]), torch.tensor([[1, 1]]))
+    table = Reward(codebook, one_bit_actions(4)).table(torch.tensor([[-1, -1, -1, 1]]), torch.tensor([[1, 1]]))
     assert table[0, :-1].tolist() == [-1, -1, -1, 1]
 
 
 def test_eta_is_half_the_radius_unless_given() -> None:
     codebook = make_codebook(10, 16)  # D = 8, so R = 3.5 in the paper's terms
-    assert PaperReward(codebook, one_bit_actions(16)).eta == 1.75
-    assert PaperReward(codebook, one_bit_actions(16), eta=3).eta == 3
-
-
-def test_score_rewards_of_a_walk_add_up_to_the_difference_of_its_ends() -> None:
-    codebook, actions = make_codebook(5, 16), one_bit_actions(16)
-    reward = ScoreReward(codebook.signs, actions, kappa=0.2)
-    generator = torch.Generator().manual_seed(0)
-    labels = torch.arange(40) % 5
-    state = start_state(random_signs(40, 16, generator))
-    start, total = reward.potential(state.signs, labels), torch.zeros(40)
-    for _ in range(30):
-        chosen = torch.randint(0, 16, (40,), generator=generator)
-        total += reward.table(state.signs, labels).gather(1, chosen[:, None])[:, 0]
-        state, _, _ = step(state, chosen, actions, max_steps=99)
-    torch.testing.assert_close(total, reward.potential(state.signs, labels) - start, atol=1e-4, rtol=1e-4)
+    assert Reward(codebook, one_bit_actions(16)).eta == 1.75
+    assert Reward(codebook, one_bit_actions(16), eta=3).eta == 3
 
 
 def test_small_blocks_give_what_one_block_gives(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,11 +109,10 @@ def test_small_blocks_give_what_one_block_gives(monkeypatch: pytest.MonkeyPatch)
     signs = random_signs(33, 8, torch.Generator().manual_seed(0))
     labels = torch.from_numpy(np.random.default_rng(0).random((33, 4)) < 0.5)
     labels[:, 0] = True
-    for reward in (PaperReward(codebook, actions), ScoreReward(codebook.signs, actions, kappa=0.5)):
-        whole = reward.table(signs, labels)
-        with monkeypatch.context() as patch:
-            patch.setattr(rewards, "_MOST_ELEMENTS", 1000)
-            torch.testing.assert_close(reward.table(signs, labels), whole)
+    reward = Reward(codebook, actions)
+    whole = reward.table(signs, labels)
+    monkeypatch.setattr(rewards, "_MOST_ELEMENTS", 1000)
+    torch.testing.assert_close(reward.table(signs, labels), whole)
 
 
 @given(st.integers(0, 10**6), st.integers(2, 12), st.integers(8, 24))
@@ -189,7 +122,7 @@ def test_the_guided_expert_takes_exactly_the_hamming_distance_to_its_codeword(
 ) -> None:
     codebook, actions = make_codebook(n_classes, n_bits, kind="random", random_state=seed), one_bit_actions(n_bits)
     constant = (codebook.codewords == codebook.codewords[0]).all(axis=0)  # bits all classes share pay nothing
-    reward = PaperReward(codebook, actions, eta=0)
+    reward = Reward(codebook, actions, eta=0)
     generator = torch.Generator().manual_seed(seed)
     labels = torch.arange(20) % n_classes
     goal = torch.from_numpy(codebook.signs)[labels]
@@ -208,7 +141,7 @@ def test_the_guided_expert_takes_exactly_the_hamming_distance_to_its_codeword(
 def test_with_several_labels_flips_that_near_a_true_class_never_lose_and_reach_it(seed: int) -> None:
     rng = np.random.default_rng(seed)
     codebook, actions = make_codebook(6, 12, random_state=0), one_bit_actions(12)
-    reward = PaperReward(codebook, actions, eta=0)
+    reward = Reward(codebook, actions, eta=0)
     hot = torch.from_numpy(rng.random((10, 6)) < 0.4)
     hot[:, int(rng.integers(6))] = True
     table_of_signs = torch.from_numpy(codebook.signs).float()
@@ -241,13 +174,8 @@ def test_the_guided_expert_picks_evenly_among_positive_actions_and_else_stops() 
 
 
 def test_mistakes_are_told_in_one_sentence() -> None:
-    codebook = make_codebook(3, 8)
-    with pytest.raises(UserError, match=r"8 bits of the actions: got shape \(3, 9\)"):
-        ScoreReward(np.zeros((3, 9)), one_bit_actions(8), kappa=0.1)
-    with pytest.raises(UserError, match=r"below 15: got 20\.0; lower kappa"):
-        ScoreReward(codebook.signs, one_bit_actions(8), kappa=10)
-    with pytest.raises(UserError, match="at least 0, some above 0 in every row"):
-        GradedReward(codebook, np.zeros((3, 8)), one_bit_actions(8))
+    with pytest.raises(UserError, match=r"8 bits of the actions: got 9 bits"):
+        Reward(make_codebook(3, 9), one_bit_actions(8))
     with pytest.raises(UserError, match="row 1 has none"):
         check_labels(torch.tensor([[1, 0, 0], [0, 0, 0]]), 3)
     with pytest.raises(UserError, match=r"ids 0\.\.2 .* values up to 3"):

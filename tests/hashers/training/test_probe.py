@@ -5,7 +5,7 @@ import torch
 from drlh.core.errors import UserError
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.drlh.hasher import DRLH
-from drlh.hashers.training.epoch_report import distance_to_own
+from drlh.hashers.training.agents import distance_to_own
 from drlh.hashers.training.probe import hold_out
 
 
@@ -49,20 +49,20 @@ def test_the_probe_scores_codes_by_the_tie_aware_mean_average_precision() -> Non
 
 @pytest.mark.parametrize("share", [0.001, 0.99])
 def test_a_hold_out_that_leaves_nothing_is_one_clear_sentence(share: float) -> None:
-    with pytest.raises(UserError, match=r"hold_out=.* of 40 images"):
+    with pytest.raises(UserError, match=r"validation_fraction=.* of 40 images"):
         hold_out(*rows(40), share, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.0, "half"])
 def test_a_wrong_share_is_one_clear_sentence(share: object) -> None:
-    with pytest.raises(UserError, match="hold_out of DRLH must be at least 0 and below 1"):
-        DRLH(16, hold_out=share).fit(*rows(40))  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="validation_fraction of DRLH must be at least 0 and below 1"):
+        DRLH(16, validation_fraction=share).fit(*rows(40))  # type: ignore[arg-type]
 
 
 def test_distance_to_the_nearest_own_codeword_worked_by_hand() -> None:
-    embedding = torch.tensor([[1, 1, 1, 1], [1, -1, 1, -1]])
+    codewords = torch.tensor([[1, 1, 1, 1], [1, -1, 1, -1]])
     signs = torch.tensor([[1, 1, 1, 1], [1, 1, 1, -1]])
-    assert distance_to_own(signs, embedding, torch.tensor([0, 1])).tolist() == [0, 1]
+    assert distance_to_own(signs, codewords, torch.tensor([0, 1])).tolist() == [0, 1]
     several = torch.tensor([[1, 1], [0, 0]])
-    assert distance_to_own(signs, embedding, several).tolist() == [0, 0]
-    assert distance_to_own(signs, embedding, torch.tensor([[0, 1], [1, 0]])).tolist() == [2, 1]
+    assert distance_to_own(signs, codewords, several).tolist() == [0, 0]
+    assert distance_to_own(signs, codewords, torch.tensor([[0, 1], [1, 0]])).tolist() == [2, 1]

@@ -26,8 +26,25 @@ class ITQ(Hasher):
     images) the rotation becomes a matrix with orthonormal rows, found by the same Procrustes step; the paper
     stops at as many bits as features.
 
-    **Parameters.** `n_bits`: length of the code. `n_iterations`: rounds of the two steps (the paper's 50).
-    `random_state`: seed of the first rotation.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    n_iterations : int, default=50
+        Rounds of the two steps (the paper's 50).
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the initial rotation.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        Mean of the training images.
+    projection_ : ndarray of shape (n_features, n_bits)
+        Principal directions times the rotation.
+    quantization_error_ : float
+        Mean squared distance between rotated training images and their codes.
+    n_features_in_ : int
+        Number of features.
     """
 
     def __init__(self, n_bits: int = 32, *, n_iterations: int = 50, random_state: RandomState = None) -> None:

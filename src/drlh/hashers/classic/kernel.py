@@ -1,4 +1,4 @@
-"""What the kernel methods share: random anchors, RBF features, and bits that are signs of their projections."""
+"""What the kernel methods share: random anchors, RBF kernel values, and bits that are signs of their projections."""
 
 from collections.abc import Iterator
 from numbers import Integral, Real
@@ -10,30 +10,43 @@ from drlh.core.codes import Codes, round_to_codes
 from drlh.core.errors import UserError
 from drlh.hashers.base import Features, Hasher
 
-_ROWS_AT_ONCE = 8192  # distances are made in blocks, so that no second copy of all features is needed
+_ROWS_AT_ONCE = 8192  # blocks of rows, so that no second copy of all features is needed
 
 
 class KernelHasher(Hasher):
-    """Bit = side of a hyperplane in the space of centred kernel values `exp(-d^2 / 2v)` to the anchors.
+    """A bit is the side of a hyperplane in the space of centred kernel values `exp(-d^2 / 2v)` to the anchors.
 
-    The variance `v` is `width` times the mean squared distance between training images and anchors, so that it
+    The variance `v` is `bandwidth` times the mean squared distance between training images and anchors, so that it
     follows the scale of the features. A method calls `_fit_kernel` and learns `projection_` and `offset_`.
+
+    Attributes
+    ----------
+    anchors_ : ndarray of shape (n_anchors, n_features)
+        Training images the kernel compares with.
+    variance_ : float
+        Variance of the kernel.
+    kernel_mean_ : ndarray of shape (n_anchors,)
+        Mean kernel values of the training images.
+    projection_ : ndarray of shape (n_anchors, n_bits)
+        Normals of the hyperplanes.
+    offset_ : ndarray of shape (n_bits,)
+        Offsets of the hyperplanes.
     """
 
     supervised: ClassVar[bool] = True
 
     n_anchors: int
-    width: float
-    projection_: Features  # (n_anchors, n_bits)
-    offset_: Features  # (n_bits,)
+    bandwidth: float
+    projection_: Features
+    offset_: Features
 
     def _fit_kernel(self, features: Features, rng: np.random.Generator) -> Features:
-        """Draws anchors among the images; gives the centred kernel `(n, min(n_anchors, n))`."""
+        """Samples anchors among the images; returns the centred kernel `(n, min(n_anchors, n))`."""
         self.anchors_ = features[rng.permutation(len(features))[: self.n_anchors]]
         kernel = squared_distances(features, self.anchors_)
-        # Equal images differ by rounding alone: a variance as small would blow that up to a kernel.
+        # Equal images differ by rounding alone: a variance that small would turn the rounding into a kernel.
         rounding = max(1e-20 * float(np.square(self.anchors_).sum(axis=1).mean()), 1e-300)
-        self.variance_ = max(self.width * float(kernel.mean()), rounding)
+        self.variance_ = max(self.bandwidth * float(kernel.mean()), rounding)
         similarities(kernel, self.variance_)
         self.kernel_mean_ = kernel.mean(axis=0)
         kernel -= self.kernel_mean_
@@ -60,7 +73,7 @@ class KernelHasher(Hasher):
 
 def squared_distances(features: Features, anchors: Features) -> Features:
     """Euclidean distances squared, `(n, n_anchors)`."""
-    centre = anchors.mean(axis=0)  # features far from 0 would lose their digits in the product
+    centre = anchors.mean(axis=0)  # features far from 0 would lose digits in the product
     anchors = anchors - centre
     distances = np.empty((len(features), len(anchors)))
     for start in range(0, len(features), _ROWS_AT_ONCE):
@@ -72,6 +85,6 @@ def squared_distances(features: Features, anchors: Features) -> Features:
 
 
 def similarities(distances: Features, variance: float) -> Features:
-    """RBF kernel values of squared distances, written in their place."""
+    """RBF kernel values of squared distances, computed in place."""
     distances /= -2 * variance
     return np.exp(distances, out=distances)

@@ -33,11 +33,33 @@ class KSH(KernelHasher):
     VOC 2007. Up to 10,000 labelled images are used (the authors: 1,000 to 2,000): of 44,000 images of CIFAR-10, 1,000
     gave far worse codes on a hold-out.
 
-    **Parameters.** `n_bits`: length of the code. `n_anchors`: training images the kernel compares with (all, where
-    there are fewer). `n_labelled`: training images whose labels are used, at most, drawn at random. `width`: the
-    kernel's variance over the mean squared distance. `n_iterations`: gradient steps for each bit, at most.
-    `tolerance`: a bit ends when a step gains a smaller share of its cost. `random_state`: seed of anchors and labelled
-    images.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    n_anchors : int, default=300
+        Training images the kernel compares with; all where there are fewer.
+    n_labelled : int, default=10000
+        Training images whose labels are used, at most, sampled at random.
+    bandwidth : float, default=0.3
+        Variance of the kernel over the mean squared distance to the anchors.
+    n_iterations : int, default=100
+        Gradient steps for each bit, at most.
+    tolerance : float, default=1e-2
+        A bit is finished when a step gains a smaller share of its cost.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the anchors and of the sample of labelled images.
+
+    Attributes
+    ----------
+    residual_ : ndarray of shape (n_bits + 1,)
+        Squared norm of the residual after each bit, over that at the start.
+    anchors_, variance_, kernel_mean_, projection_, offset_
+        The kernel and the hyperplanes: see `KernelHasher`.
+    classes_ : ndarray of shape (n_classes,)
+        The class ids, in the order of the label columns.
+    n_features_in_ : int
+        Number of features.
     """
 
     def __init__(
@@ -46,7 +68,7 @@ class KSH(KernelHasher):
         *,
         n_anchors: int = 300,
         n_labelled: int = 10_000,
-        width: float = 0.3,
+        bandwidth: float = 0.3,
         n_iterations: int = 100,
         tolerance: float = 1e-2,
         random_state: RandomState = None,
@@ -54,7 +76,7 @@ class KSH(KernelHasher):
         self.n_bits = n_bits
         self.n_anchors = n_anchors
         self.n_labelled = n_labelled
-        self.width = width
+        self.bandwidth = bandwidth
         self.n_iterations = n_iterations
         self.tolerance = tolerance
         self.random_state = random_state
@@ -64,7 +86,7 @@ class KSH(KernelHasher):
     ) -> None:
         assert labels is not None  # the contract of a supervised method
         self._check_counts("n_anchors", "n_labelled", "n_iterations")
-        self._check_positive("width", "tolerance")
+        self._check_positive("bandwidth", "tolerance")
         kernel = self._fit_kernel(features, rng)
         rows = rng.permutation(len(kernel))[: self.n_labelled]
         directions = whitening(kernel[rows])

@@ -34,10 +34,31 @@ class LFH(Hasher):
     (5) The regression is to the signs; the authors' program regresses to the vectors. All five were chosen on a
     hold-out of training images.
 
-    **Parameters.** `n_bits`: length of the code. `n_iterations`: rounds. `n_columns`: images sampled in each round
-    (None: 100, or twice `n_bits` if that is more; at most half of the images). `beta`: `beta / n_bits` is the prior
-    variance of u. `ridge`: weight of the regression's penalty for each training image. `random_state`: seed of the
-    first vectors and of the samples.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    n_iterations : int, default=50
+        Rounds of the optimisation.
+    n_columns : int or None, default=None
+        Images sampled in each round, at most half of all; None is 100, or 2 `n_bits` if that is more.
+    beta : float, default=30.0
+        `beta / n_bits` is the prior variance of the latent vectors.
+    ridge : float, default=0.5
+        Ridge penalty of the regression for each training image.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the initial vectors and of the samples.
+
+    Attributes
+    ----------
+    projection_ : ndarray of shape (n_features, n_bits)
+        Weights of the regression.
+    thresholds_ : ndarray of shape (n_bits,)
+        A bit is 1 where its projection is above the threshold.
+    classes_ : ndarray of shape (n_classes,)
+        The class ids, in the order of the label columns.
+    n_features_in_ : int
+        Number of features.
     """
 
     supervised = True

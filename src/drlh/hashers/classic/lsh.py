@@ -22,7 +22,21 @@ class LSH(Hasher):
     **Differences.** The features are centred on the training mean first: features after a ReLU all lie on one
     side of most hyperplanes otherwise.
 
-    **Parameters.** `n_bits`: length of the code. `random_state`: seed of the directions.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the directions.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        Mean of the training images.
+    directions_ : ndarray of shape (n_features, n_bits)
+        Normals of the hyperplanes.
+    n_features_in_ : int
+        Number of features.
     """
 
     def __init__(self, n_bits: int = 32, *, random_state: RandomState = None) -> None:

@@ -29,11 +29,37 @@ class SDH(KernelHasher):
     feature. The regression's small ridge is counted in the objective, so that no step can raise it; a bit whose two
     values are equally good stays. Images with several labels regress their multi-hot row.
 
-    **Parameters.** `n_bits`: length of the code. `n_anchors`: training images the kernel compares with (all, where
-    there are fewer). `width`: the kernel's variance over the mean squared distance. `nu`: weight of the regression
-    against the labels. `lam`: ridge of the classifier. `ridge`: ridge of the regression. `n_iterations`: rounds of
-    the three steps. `n_sweeps`: passes over the bits in a round, at most. `random_state`: seed of anchors and first
-    codes.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    n_anchors : int, default=1000
+        Training images the kernel compares with; all where there are fewer.
+    bandwidth : float, default=0.3
+        Variance of the kernel over the mean squared distance to the anchors.
+    nu : float, default=1e-5
+        Weight of the regression against the labels.
+    lam : float, default=1.0
+        Ridge penalty of the classifier.
+    ridge : float, default=1e-2
+        Ridge penalty of the regression.
+    n_iterations : int, default=5
+        Rounds of the three steps.
+    n_sweeps : int, default=10
+        Passes over the bits in a round, at most.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the anchors and of the initial codes.
+
+    Attributes
+    ----------
+    objective_ : ndarray of shape (n_iterations + 1,)
+        Value of the objective at the start and after each round.
+    anchors_, variance_, kernel_mean_, projection_, offset_
+        The kernel and the hyperplanes: see `KernelHasher`.
+    classes_ : ndarray of shape (n_classes,)
+        The class ids, in the order of the label columns.
+    n_features_in_ : int
+        Number of features.
     """
 
     def __init__(
@@ -41,7 +67,7 @@ class SDH(KernelHasher):
         n_bits: int = 32,
         *,
         n_anchors: int = 1000,
-        width: float = 0.3,
+        bandwidth: float = 0.3,
         nu: float = 1e-5,
         lam: float = 1.0,
         ridge: float = 1e-2,
@@ -51,7 +77,7 @@ class SDH(KernelHasher):
     ) -> None:
         self.n_bits = n_bits
         self.n_anchors = n_anchors
-        self.width = width
+        self.bandwidth = bandwidth
         self.nu = nu
         self.lam = lam
         self.ridge = ridge
@@ -64,7 +90,7 @@ class SDH(KernelHasher):
     ) -> None:
         assert labels is not None  # the contract of a supervised method
         self._check_counts("n_anchors", "n_iterations", "n_sweeps")
-        self._check_positive("width", "nu", "lam", "ridge")
+        self._check_positive("bandwidth", "nu", "lam", "ridge")
         kernel = self._fit_kernel(features, rng)
         targets = np.eye(len(self.classes_))[labels] if labels.ndim == 1 else labels.astype(np.float64)
         factor = cho_factor(kernel.T @ kernel + self.ridge * np.eye(kernel.shape[1]), overwrite_a=True)

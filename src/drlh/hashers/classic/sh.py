@@ -26,7 +26,25 @@ class SH(Hasher):
     cosines along each side; no other can be among the `n_bits` slowest, so here that bound is left out. As in the
     paper, a point outside the box meets the same cosines, which run on.
 
-    **Parameters.** `n_bits`: length of the code. `random_state`: not used, nothing is random.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    random_state : int, Generator, RandomState or None, default=None
+        Not used: nothing is random.
+
+    Attributes
+    ----------
+    directions_ : ndarray of shape (n_features, n_directions)
+        Principal directions, the sides of the box.
+    corner_ : ndarray of shape (n_directions,)
+        Smallest value of the training images along each direction.
+    sides_ : ndarray of shape (n_bits,)
+        The direction of each bit's cosine.
+    frequencies_ : ndarray of shape (n_bits,)
+        The frequency of each bit's cosine.
+    n_features_in_ : int
+        Number of features.
     """
 
     def __init__(self, n_bits: int = 32, *, random_state: RandomState = None) -> None:

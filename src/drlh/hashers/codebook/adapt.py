@@ -1,8 +1,8 @@
-"""The label embedding follows the classes: codewords of classes that are often confused move nearer.
+"""Codebook adaptation: codewords of classes that are often confused move nearer.
 
-Equidistant codewords say that a cat is as far from a dog as from a ship. The agent's own label weights say otherwise,
-and a ranking gains when a doubtful cat lies between the two. So codewords are moved, bit by bit, until their agreements
-match a target made from how often the agent takes one class for another.
+Equidistant codewords say that a cat is as far from a dog as from a ship. The agent's own class probabilities say
+otherwise, and a ranking gains when a doubtful cat lies between the two. So codewords are moved, bit by bit, until their
+agreements match a target made from how often the agent takes one class for another.
 """
 
 import numpy as np
@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 Matrix = NDArray[np.float64]
 
 
-def agreement_target(confusion: Matrix, *, strength: float, spread: float) -> Matrix:
+def agreement_target(confusion: Matrix, *, strength: float, separation: float) -> Matrix:
     """(C, C): the agreement s_c . s_c' / b wanted of each two codewords, 1 on the diagonal.
 
-    `confusion` is the mean of p p^T over images. Off the diagonal the mean is -`spread` / (C - 1), the most that many
-    codewords can be apart being -1 / (C - 1); the most confused pair is `strength` above it.
+    `confusion` is the mean of p p^T over images. Off the diagonal the mean is -`separation` / (C - 1), the most that
+    many codewords can be apart being -1 / (C - 1); the most confused pair is `strength` above it.
     """
     n_classes = len(confusion)
     scale = np.sqrt(confusion.diagonal())
     closeness = np.sqrt(confusion / np.outer(scale, scale))
     off = ~np.eye(n_classes, dtype=bool)
     closeness = closeness - closeness[off].mean()
-    target = strength * closeness / max(closeness[off].max(), 1e-6) - spread / (n_classes - 1)
+    target = strength * closeness / max(closeness[off].max(), 1e-6) - separation / (n_classes - 1)
     target = np.clip(target, -1, 0.8)
     np.fill_diagonal(target, 1)
     return np.asarray(target)

@@ -20,7 +20,12 @@ class BCE(DeepHasher):
 
     **Differences.** Several labels: the wanted bit is the mean of the labels' bits, and 1/2 for an image without any.
 
-    **Parameters.** `n_bits`: length of the code. The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(self, n_bits: int = 32, **shared: Unpack[Shared]) -> None:

@@ -23,7 +23,12 @@ class Graded(DeepHasher):
     **Differences.** Several labels: the weighted codewords of an image's labels are added up; an image without any
     label wants nothing.
 
-    **Parameters.** `n_bits`: length of the code. The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(self, n_bits: int = 32, **shared: Unpack[Shared]) -> None:

@@ -28,8 +28,23 @@ class OneHot(PosteriorMixin, Hasher):
     the paper has one label only. The classifier is linear on the features; the authors' program puts radial basis
     functions before it, and gives the labelled images of the database their true class.
 
-    **Parameters.** `n_bits`: length of the code, at least log2 of the number of classes. `random_state`: seed of the
-    codewords and of the images held out to choose the classifier's penalty.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code, at least log2 of the number of classes.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the codewords and of the images held out to choose the classifier's penalty.
+
+    Attributes
+    ----------
+    codewords_ : ndarray of shape (n_classes, n_bits)
+        The codeword of each class, -1/+1.
+    weights_, bias_, one_label_, strength_
+        The classifier: see `PosteriorMixin`.
+    classes_ : ndarray of shape (n_classes,)
+        The class ids, in the order of the label columns.
+    n_features_in_ : int
+        Number of features.
     """
 
     supervised: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""The linear classifier that all controls of this folder share, and its posteriors.
+"""The linear classifier of the controls that need one, and its posteriors.
 
 Logistic regression on standardised features: softmax where an image has one label, a sigmoid for each label where it
 may have several. All classes are learned together by L-BFGS, so that one pass over the features serves them all.
@@ -15,18 +15,30 @@ from drlh.hashers.base import Features
 Floats = NDArray[np.float32]
 
 STRENGTHS = [float(value) for value in 10.0 ** np.arange(0, -5.5, -0.5)]  # of the penalty, the strongest first
-_HELD_OUT = 0.2
-_PATIENCE = 2  # weaker penalties tried in vain before the search ends
-_LARGEST_STEPS = 200
-_TOLERANCE = 1e-4  # of the gradient: posteriors move by less than a thousandth from there on
+_VALIDATION_FRACTION = 0.2
+_PATIENCE = 2  # weaker penalties tried without success before the search ends
+_MAX_ITERATIONS = 200
+_TOLERANCE = 1e-4  # of the gradient: further steps would move posteriors by less than a thousandth
 _ROWS_AT_ONCE = 8192
 
 
 class PosteriorMixin:
-    """Gives an estimator `predict_posterior`; what it learns are plain arrays, so that a model file can hold them."""
+    """Gives an estimator `predict_posterior`; all it learns are plain arrays and numbers, as a model file needs.
 
-    weights_: Features  # (n_features, n_classes), for features as they come
-    bias_: Features  # (n_classes,)
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_features, n_classes)
+        Weights of the classifier, for features that are not standardised.
+    bias_ : ndarray of shape (n_classes,)
+        Intercepts.
+    one_label_ : bool
+        Whether every image has exactly one label.
+    strength_ : float
+        Strength of the penalty, chosen on held-out images.
+    """
+
+    weights_: Features
+    bias_: Features
     one_label_: bool
     strength_: float
 
@@ -48,7 +60,7 @@ class PosteriorMixin:
         self.one_label_ = labels.ndim == 1
         targets = (np.eye(int(labels.max()) + 1)[labels] if self.one_label_ else labels)[order].astype(np.float32)
         self.strength_, start = choose_strength(rows, targets, self.one_label_, progress)
-        found = regress(rows, targets, self.strength_, self.one_label_, start)
+        found = fit_logistic(rows, targets, self.strength_, self.one_label_, start)
         self.weights_ = found[:-1] / scale[:, None]
         self.bias_ = found[-1] - mean @ self.weights_
 
@@ -73,22 +85,22 @@ def standardised(
         squares += np.square(centred).sum(axis=0)
         rows[block] = centred
     scale = np.sqrt(squares / len(rows))
-    scale[scale <= 1e-6 * np.abs(mean)] = 1.0  # a constant, up to rounding: blowing it up would add noise
+    scale[scale <= 1e-6 * np.abs(mean)] = 1.0  # constant up to rounding: scaling it up would add noise
     rows /= scale.astype(np.float32)
     return rows, mean, scale
 
 
 def choose_strength(rows: Floats, targets: Floats, one_label: bool, progress: Progress) -> tuple[float, Features]:
-    """The penalty with the least loss on a fifth of the training images, held out, and its solution.
+    """The penalty with the least loss on a held-out fifth of the training images, and its solution.
 
-    `rows` come in random order, so the fifth is the last one. Each search starts where the one before it ended.
+    `rows` come in random order, so the last fifth is held out. Each fit is warm-started at the one before.
     """
-    n_kept = len(rows) - max(1, round(_HELD_OUT * len(rows)))
-    best, chosen, found = np.inf, 0, prior_only(targets[:n_kept], rows.shape[1], one_label)
+    n_train = len(rows) - max(1, round(_VALIDATION_FRACTION * len(rows)))
+    best, chosen, found = np.inf, 0, prior_only(targets[:n_train], rows.shape[1], one_label)
     for step, strength in enumerate(STRENGTHS):
         progress(step, len(STRENGTHS), "penalties of the classifier")
-        found = regress(rows[:n_kept], targets[:n_kept], strength, one_label, found)
-        loss = loss_and_gradient(found, rows[n_kept:], targets[n_kept:], 0.0, one_label)[0]
+        found = fit_logistic(rows[:n_train], targets[:n_train], strength, one_label, found)
+        loss = loss_and_gradient(found, rows[n_train:], targets[n_train:], 0.0, one_label)[0]
         if loss < best:
             best, chosen, solution = loss, step, found
         if step >= chosen + _PATIENCE:
@@ -97,9 +109,9 @@ def choose_strength(rows: Floats, targets: Floats, one_label: bool, progress: Pr
 
 
 def prior_only(targets: Floats, n_features: int, one_label: bool) -> Features:
-    """A classifier that knows the classes' frequencies alone, (n_features + 1, n_classes).
+    """A classifier that predicts the frequencies of the classes, (n_features + 1, n_classes).
 
-    Half a count on either side keeps a class without any image, or with all of them, finite.
+    Half a count is added on either side, so that the logit of a class with no image, or with all of them, is finite.
     """
     start = np.zeros((n_features + 1, targets.shape[1]))
     counts = targets.sum(axis=0, dtype=np.float64) + 0.5
@@ -107,7 +119,7 @@ def prior_only(targets: Floats, n_features: int, one_label: bool) -> Features:
     return start
 
 
-def regress(rows: Floats, targets: Floats, strength: float, one_label: bool, start: Features) -> Features:
+def fit_logistic(rows: Floats, targets: Floats, strength: float, one_label: bool, start: Features) -> Features:
     """Weights `(n_features + 1, n_classes)` of least penalised loss, the constant in the last row."""
     from scipy.optimize import minimize
 
@@ -115,7 +127,7 @@ def regress(rows: Floats, targets: Floats, strength: float, one_label: bool, sta
         loss, gradient = loss_and_gradient(flat.reshape(start.shape), rows, targets, strength, one_label)
         return loss, gradient.ravel()
 
-    options = {"maxiter": _LARGEST_STEPS, "gtol": _TOLERANCE, "ftol": 1e-9}
+    options = {"maxiter": _MAX_ITERATIONS, "gtol": _TOLERANCE, "ftol": 1e-9}
     result = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options=options)
     return np.asarray(result.x).reshape(start.shape)
 

@@ -27,8 +27,25 @@ class ScoreLSH(PosteriorMixin, Hasher):
     the authors' program puts radial basis functions before it, and gives the labelled images of the database their
     true class.
 
-    **Parameters.** `n_bits`: length of the code. `random_state`: seed of the directions and of the images held out to
-    choose the classifier's penalty.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the directions and of the images held out to choose the classifier's penalty.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_classes,)
+        Mean posterior of the training images.
+    directions_ : ndarray of shape (n_classes, n_bits)
+        Directions on which centred posteriors are projected.
+    weights_, bias_, one_label_, strength_
+        The classifier: see `PosteriorMixin`.
+    classes_ : ndarray of shape (n_classes,)
+        The class ids, in the order of the label columns.
+    n_features_in_ : int
+        Number of features.
     """
 
     supervised: ClassVar[bool] = True

@@ -26,7 +26,17 @@ class Topline(PosteriorMixin, BaseEstimator):  # type: ignore[misc]
     classifier is linear on the features; the authors' program puts radial basis functions before it, and gives the
     labelled images of the database their true class.
 
-    **Parameters.** `random_state`: seed of the images held out to choose the classifier's penalty.
+    Parameters
+    ----------
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the images held out to choose the classifier's penalty.
+
+    Attributes
+    ----------
+    weights_, bias_, one_label_, strength_
+        The classifier: see `PosteriorMixin`.
+    classes_ : ndarray of shape (n_classes,)
+        The class ids, in the order of the label columns.
     """
 
     def __init__(self, *, random_state: RandomState = None) -> None:

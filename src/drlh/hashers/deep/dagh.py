@@ -7,7 +7,7 @@ from torch import Tensor
 
 from drlh.hashers.deep.hasher import DeepHasher, Shared
 from drlh.hashers.deep.objective import Batch, Objective, Outputs, Task
-from drlh.hashers.deep.pairwise import Memory, codes_turn, shared_labels, signs_of
+from drlh.hashers.deep.pairwise import MemoryBank, discrete_code_step, jaccard_similarity, signs_of
 from drlh.hashers.training.checks import Check, is_count
 
 Graph = tuple[Tensor, Tensor]  # Z (N, m), its rows summing to 1 or 0, and the sums of its columns (m,)
@@ -31,9 +31,20 @@ class DAGH(DeepHasher):
     `mu`, `nu` and `gamma` are our DSDH's, tried on a development split of CIFAR-10 alone. Optimiser and schedule are
     those of all deep methods here; the paper fine-tunes a CNN.
 
-    **Parameters.** `n_bits`: length of the code. `n_anchors`: all images where there are fewer. `mu`: weight of the
-    labels' squared error. `nu`: ridge of the map. `gamma`: weight of the distances in the graph. The rest:
-    `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    n_anchors : int, default=300
+        Anchors in an epoch; all images where there are fewer.
+    mu : float, default=0.1
+        Weight of the squared error of the labels.
+    nu : float, default=0.1
+        Ridge penalty of the map from codes to labels.
+    gamma : float, default=0.1
+        Weight of the distances in the graph.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(
@@ -71,27 +82,27 @@ class AnchorGraph(Objective):
 
     def __init__(self, task: Task, n_anchors: int, mu: float, nu: float, gamma: float) -> None:
         super().__init__()
-        self.n_anchors, self.mu, self.nu, self.gamma, self.memory = n_anchors, mu, nu, gamma, Memory(task)
-        self.register_buffer("signs", torch.zeros_like(self.memory.outputs))
+        self.n_anchors, self.mu, self.nu, self.gamma, self.memory_bank = n_anchors, mu, nu, gamma, MemoryBank(task)
+        self.register_buffer("signs", torch.zeros_like(self.memory_bank.outputs))
 
     def start_epoch(self, epoch: int, n_epochs: int, outputs: Outputs) -> None:
-        now, labels = outputs(), self.memory.labels
-        self.memory.start_epoch(epoch, lambda: now)
+        now, labels = outputs(), self.memory_bank.labels
+        self.memory_bank.start_epoch(epoch, lambda: now)
         self.anchors = torch.randperm(len(labels), device=labels.device)[: self.n_anchors]
         graph = anchor_graph(labels, labels[self.anchors])
         signs = signs_of(now) if epoch == 0 else self.signs
         weight = self.gamma / (self.mu * now.shape[1])
-        self.signs.copy_(codes_turn(signs, labels, smooth(graph, now), weight, self.nu / self.mu))
+        self.signs.copy_(discrete_code_step(signs, labels, smooth(graph, now), weight, self.nu / self.mu))
         self.wanted, self.tied = smooth(graph, self.signs), graph[0].sum(dim=1)
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        pairs = self.memory.pair_loss(outputs, batch, self.anchors)
+        pairs = self.memory_bank.pairwise_loss(outputs, batch, self.anchors)
         return pairs + self.gamma * graph_loss(outputs, self.wanted[batch.rows], self.tied[batch.rows])
 
 
 def anchor_graph(labels: Tensor, anchor_labels: Tensor) -> Graph:
     """Ties (N, m) by the share of labels in common; each row sums to 1, or to 0 where no anchor has a label of it."""
-    common = shared_labels(labels, anchor_labels)
+    common = jaccard_similarity(labels, anchor_labels)
     ties = common / common.sum(dim=1, keepdim=True).clamp(min=1e-6)
     return ties, ties.sum(dim=0)
 

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from drlh.hashers.deep.hasher import DeepHasher, Shared
 from drlh.hashers.deep.objective import Batch, Objective, Outputs, Task
-from drlh.hashers.deep.pairwise import Memory, code_loss, signs_of
+from drlh.hashers.deep.pairwise import MemoryBank, quantization_loss, signs_of
 from drlh.hashers.training.checks import Check
 
 
@@ -25,7 +25,14 @@ class DPSH(DeepHasher):
     12 bits to 0.1 at 48. No image is paired with itself. Beyond 12,000 training images each batch is compared with a
     sample of 12,000. Optimiser and schedule are those of all deep methods here; the paper fine-tunes CNN-F by SGD.
 
-    **Parameters.** `n_bits`: length of the code. `eta`: weight of the penalty. The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    eta : float, default=0.1
+        Weight of the quantization loss.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(self, n_bits: int = 32, *, eta: float = 0.1, **shared: Unpack[Shared]) -> None:
@@ -44,10 +51,10 @@ class PairLikelihood(Objective):
 
     def __init__(self, task: Task, eta: float) -> None:
         super().__init__()
-        self.eta, self.memory = eta, Memory(task)
+        self.eta, self.memory_bank = eta, MemoryBank(task)
 
     def start_epoch(self, epoch: int, n_epochs: int, outputs: Outputs) -> None:
-        self.memory.start_epoch(epoch, outputs)
+        self.memory_bank.start_epoch(epoch, outputs)
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        return self.memory.pair_loss(outputs, batch) + self.eta * code_loss(outputs, signs_of(outputs))
+        return self.memory_bank.pairwise_loss(outputs, batch) + self.eta * quantization_loss(outputs, signs_of(outputs))

@@ -11,7 +11,7 @@ from drlh.core.codes import Codes
 from drlh.hashers.base import Features
 from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.networks import Head
-from drlh.hashers.deep.objective import Arrays, Batch, Objective, Outputs, Task, similar
+from drlh.hashers.deep.objective import Arrays, Batch, Objective, Outputs, Task, share_label
 from drlh.hashers.training.checks import Check, is_count
 
 _MOST_BITS = 8  # of a part: 256 codewords, as in the paper
@@ -40,8 +40,21 @@ class DQN(DeepHasher):
     images than numbers, there are fewer codewords. Optimiser and schedule are those of all deep methods here; the paper
     fine-tunes AlexNet.
 
-    **Parameters.** `n_bits`: length of the code. `n_dimensions` of the bottleneck (300 in the paper). `quantization`:
-    weight of the second term, from the first refresh on (1e-4 in the public program). The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    n_dimensions : int, default=300
+        Units of the bottleneck (the paper's 300).
+    quantization : float, default=1e-4
+        Weight of the quantization loss, used once there are codewords (1e-4 in the public program).
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
+
+    Attributes
+    ----------
+    objective_state_ : dict of ndarray
+        `codewords0`, `bits0` and so on: the codewords of each subspace, and the bits of each codeword.
     """
 
     def __init__(
@@ -61,13 +74,15 @@ class DQN(DeepHasher):
 
     def _network(self, n_in: int, sizes: Sizes) -> nn.Module:
         dropout = sizes["feature_dropout"], sizes["dropout"]
-        return nn.Sequential(Head(n_in, self.n_dimensions, hidden=sizes["hidden"], dropout=dropout), nn.Tanh())
+        return nn.Sequential(
+            Head(n_in, self.n_dimensions, hidden_size=sizes["hidden_size"], dropout=dropout), nn.Tanh()
+        )
 
     def _objective(self, task: Task) -> Objective:
         return QuantizedCosine(task, self.n_dimensions, self.quantization)
 
     def _codes(self, outputs: Tensor) -> Codes:
-        bits = [self.kept_[f"bits{part}"][rows] for part, rows in enumerate(self._nearest(outputs))]
+        bits = [self.objective_state_[f"bits{part}"][rows] for part, rows in enumerate(self._nearest(outputs))]
         return np.concatenate(bits, axis=1).astype(np.uint8)
 
     def query_vectors(self, X: ArrayLike) -> Features:
@@ -77,7 +92,9 @@ class DQN(DeepHasher):
     def database_vectors(self, X: ArrayLike) -> Features:
         """Bottlenecks as their codes know them, `(n, n_dimensions)`: the nearest codewords side by side."""
         rows = self._nearest(self._real_outputs(X))
-        return np.concatenate([self.kept_[f"codewords{part}"][rows[part]] for part in range(len(rows))], axis=1)
+        return np.concatenate(
+            [self.objective_state_[f"codewords{part}"][rows[part]] for part in range(len(rows))], axis=1
+        )
 
     def _real_outputs(self, X: ArrayLike) -> Tensor:
         features: Features = self._validated(X, dtype=np.float64, reset=False)
@@ -86,7 +103,7 @@ class DQN(DeepHasher):
     def _nearest(self, outputs: Tensor) -> list[NDArray[np.int64]]:
         """For each part, the row (n,) of the nearest codeword."""
         parts = torch.tensor_split(outputs, len(part_bits(self.n_bits)), dim=1)
-        books = [torch.from_numpy(self.kept_[f"codewords{part}"]).to(outputs) for part in range(len(parts))]
+        books = [torch.from_numpy(self.objective_state_[f"codewords{part}"]).to(outputs) for part in range(len(parts))]
         return [nearest(points, book).cpu().numpy() for points, book in zip(parts, books, strict=True)]
 
 
@@ -110,7 +127,7 @@ class QuantizedCosine(Objective):
             self.known = torch.ones_like(self.known)
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        wanted = 2 * similar(batch.labels, batch.labels) - 1
+        wanted = 2 * share_label(batch.labels, batch.labels) - 1
         unit = nn.functional.normalize(outputs, dim=1)
         error = (wanted - unit @ unit.T).square().mean()
         if not self.known:

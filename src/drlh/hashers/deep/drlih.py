@@ -5,11 +5,10 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from drlh.hashers.deep.distances import squared_distances
 from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.networks import Head
-from drlh.hashers.deep.objective import Batch, Objective, Task
-from drlh.hashers.deep.triplets import MOST_QUERIES, similar_triplets
+from drlh.hashers.deep.objective import Batch, Objective, Task, squared_distances
+from drlh.hashers.deep.triplets import MAX_QUERIES, label_triplets
 from drlh.hashers.training.checks import Check, is_count
 
 _SAFE = 1e-8  # keeps the root's slope finite where two images have the same probabilities
@@ -31,9 +30,18 @@ class DRLIH(DeepHasher):
     of its triplets. Groups of actions, which the authors' code lacks, are left out. Optimiser and schedule are those of
     all deep methods here; the paper fine-tunes VGG-19 by SGD.
 
-    **Parameters.** `n_bits`: length of the code. `state_size`: numbers in the agent's state. `margin` of the triplets
-    (the authors' 1). `policy_weight`: share of the policy term in the loss (the authors' 0.001). The rest:
-    `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    state_size : int, default=256
+        Units of the agent's recurrent state.
+    margin : float, default=1.0
+        Margin of the triplet loss (the authors' 1).
+    policy_weight : float, default=1e-3
+        Share of the policy-gradient term in the loss (the authors' 0.001).
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(
@@ -59,7 +67,9 @@ class DRLIH(DeepHasher):
 
     def _network(self, n_in: int, sizes: Sizes) -> nn.Module:
         dropout = sizes["feature_dropout"], sizes["dropout"]
-        return Agent(Head(n_in, self.state_size, hidden=sizes["hidden"], dropout=dropout), self.state_size, self.n_bits)
+        return Agent(
+            Head(n_in, self.state_size, hidden_size=sizes["hidden_size"], dropout=dropout), self.state_size, self.n_bits
+        )
 
     def _objective(self, task: Task) -> Objective:
         return ActionTriplets(self.margin, self.policy_weight)
@@ -94,9 +104,9 @@ class ActionTriplets(Objective):
         self.margin, self.policy_weight = margin, policy_weight
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        chances, asking = outputs.sigmoid(), outputs[:MOST_QUERIES]
-        triplets = similar_triplets(batch.labels)
-        distances = (squared_distances(chances[:MOST_QUERIES], chances) + _SAFE).sqrt()
+        chances, asking = outputs.sigmoid(), outputs[:MAX_QUERIES]
+        triplets = label_triplets(batch.labels)
+        distances = (squared_distances(chances[:MAX_QUERIES], chances) + _SAFE).sqrt()
         hinge = (self.margin + triplets.gaps(distances)).clamp(min=0)
         penalties = triplets.query_means(hinge.detach(), len(asking))
         policy = (surprise(asking) * penalties).mean()

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from drlh.hashers.deep.hasher import DeepHasher, Shared
 from drlh.hashers.deep.objective import Batch, Objective, Outputs, Task
-from drlh.hashers.deep.pairwise import Memory, code_loss, codes_turn, signs_of
+from drlh.hashers.deep.pairwise import MemoryBank, discrete_code_step, quantization_loss, signs_of
 from drlh.hashers.training.checks import Check
 
 
@@ -28,8 +28,18 @@ class DSDH(DeepHasher):
     images each batch is compared with a sample of 12,000. Optimiser and schedule are those of all deep methods here;
     the paper fine-tunes CNN-F by SGD.
 
-    **Parameters.** `n_bits`: length of the code. `mu`: weight of the labels' squared error. `nu`: ridge of the map.
-    `eta`: weight of the distance between outputs and codes. The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    mu : float, default=0.1
+        Weight of the squared error of the labels.
+    nu : float, default=0.1
+        Ridge penalty of the map from codes to labels.
+    eta : float, default=0.1
+        Weight of the distance between outputs and codes.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(
@@ -64,15 +74,17 @@ class PairsAndCodes(Objective):
 
     def __init__(self, task: Task, mu: float, nu: float, eta: float) -> None:
         super().__init__()
-        self.mu, self.nu, self.eta, self.memory = mu, nu, eta, Memory(task)
-        self.register_buffer("signs", torch.zeros_like(self.memory.outputs))
+        self.mu, self.nu, self.eta, self.memory_bank = mu, nu, eta, MemoryBank(task)
+        self.register_buffer("signs", torch.zeros_like(self.memory_bank.outputs))
 
     def start_epoch(self, epoch: int, n_epochs: int, outputs: Outputs) -> None:
         now = outputs()
-        self.memory.start_epoch(epoch, lambda: now)
+        self.memory_bank.start_epoch(epoch, lambda: now)
         signs = signs_of(now) if epoch == 0 else self.signs
         weight = self.eta / (self.mu * now.shape[1])
-        self.signs.copy_(codes_turn(signs, self.memory.labels, now, weight, self.nu / self.mu))
+        self.signs.copy_(discrete_code_step(signs, self.memory_bank.labels, now, weight, self.nu / self.mu))
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        return self.memory.pair_loss(outputs, batch) + self.eta * code_loss(outputs, self.signs[batch.rows])
+        return self.memory_bank.pairwise_loss(outputs, batch) + self.eta * quantization_loss(
+            outputs, self.signs[batch.rows]
+        )

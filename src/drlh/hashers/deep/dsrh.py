@@ -5,11 +5,10 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from drlh.hashers.deep.distances import soft_hamming
 from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.networks import Head
-from drlh.hashers.deep.objective import Batch, Objective, Task
-from drlh.hashers.deep.triplets import MOST_QUERIES, Triplets, levels_of, triplets_of
+from drlh.hashers.deep.objective import Batch, Objective, Task, soft_hamming
+from drlh.hashers.deep.triplets import MAX_QUERIES, Triplets, ranked_triplets, relevance_levels
 from drlh.hashers.training.checks import Check
 
 
@@ -30,8 +29,16 @@ class DSRH(DeepHasher):
     of it are queries. Weight decay is the optimiser's. Optimiser and schedule are those of all deep methods here; the
     paper fine-tunes AlexNet by SGD.
 
-    **Parameters.** `n_bits`: length of the code. `margin`: by which share of the bits the less similar image should be
-    farther away. `alpha`: weight of the balance of bits. The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    margin : float, default=0.12
+        By which share of the bits the less similar image should be farther away.
+    alpha : float, default=0.1
+        Weight of the balance of bits.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(self, n_bits: int = 32, *, margin: float = 0.12, alpha: float = 0.1, **shared: Unpack[Shared]) -> None:
@@ -46,7 +53,9 @@ class DSRH(DeepHasher):
         ]
 
     def _network(self, n_in: int, sizes: Sizes) -> Head:
-        return SkipHead(n_in, self.n_bits, hidden=sizes["hidden"], dropout=(sizes["feature_dropout"], sizes["dropout"]))
+        return SkipHead(
+            n_in, self.n_bits, hidden_size=sizes["hidden_size"], dropout=(sizes["feature_dropout"], sizes["dropout"])
+        )
 
     def _objective(self, task: Task) -> Objective:
         return WeightedRanking(self.margin, self.alpha)
@@ -55,16 +64,16 @@ class DSRH(DeepHasher):
 class SkipHead(Head):
     """A head whose outputs see the features beside the hidden layer."""
 
-    def __init__(self, n_in: int, n_out: int, *, hidden: int, dropout: tuple[float, float] = (0.0, 0.0)) -> None:
-        super().__init__(n_in, n_out, hidden=hidden, dropout=dropout)
-        self.skip = torch.nn.Linear(n_in, n_out, bias=False) if hidden else None
+    def __init__(self, n_in: int, n_out: int, *, hidden_size: int, dropout: tuple[float, float] = (0.0, 0.0)) -> None:
+        super().__init__(n_in, n_out, hidden_size=hidden_size, dropout=dropout)
+        self.skip = torch.nn.Linear(n_in, n_out, bias=False) if hidden_size else None
 
     def forward(self, features: Tensor) -> Tensor:
-        seen = self.seen(features)
+        seen = self.input_dropout(features)
         if self.first is None or self.skip is None:
             outputs: Tensor = self.last(seen)
             return outputs
-        both: Tensor = self.last(self.kept(self.first(seen).relu())) + self.skip(seen)
+        both: Tensor = self.last(self.hidden_dropout(self.first(seen).relu())) + self.skip(seen)
         return both
 
 
@@ -77,9 +86,9 @@ class WeightedRanking(Objective):
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         signs = (outputs / 2).tanh()
-        levels = levels_of(batch.labels)
-        triplets = triplets_of(levels)
-        distances = soft_hamming(signs[:MOST_QUERIES], signs) / signs.shape[1]
+        levels = relevance_levels(batch.labels)
+        triplets = ranked_triplets(levels)
+        distances = soft_hamming(signs[:MAX_QUERIES], signs) / signs.shape[1]
         hinge = (self.margin + triplets.gaps(distances)).clamp(min=0)
         balance = signs.mean(dim=0).square().mean()
         return (hinge * swap_weights(levels, triplets)).sum() + self.alpha / 2 * balance
@@ -91,7 +100,7 @@ def swap_weights(levels: Tensor, triplets: Triplets) -> Tensor:
     Divided so that the weights of each query sum to 1, then by the number of queries that have a triplet.
     """
     gains = torch.exp2(levels - levels.amax(dim=1, keepdim=True))  # of each query's highest: large counts stay finite
-    differences = gains[triplets.queries, triplets.nearer][:, None] - gains[triplets.queries]
-    weights = differences * triplets.farther
+    differences = gains[triplets.queries, triplets.positives][:, None] - gains[triplets.queries]
+    weights = differences * triplets.negatives
     sums = levels.new_zeros(len(levels)).index_add(0, triplets.queries, weights.sum(dim=1))
     return weights / (sums[triplets.queries][:, None].clamp(min=1e-30) * (sums > 0).sum().clamp(min=1))

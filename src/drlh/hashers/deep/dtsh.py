@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from drlh.hashers.deep.hasher import DeepHasher, Shared
-from drlh.hashers.deep.objective import Batch, Objective, Outputs, Task, other_pairs, similar
-from drlh.hashers.deep.pairwise import Memory, code_loss, signs_of
+from drlh.hashers.deep.objective import Batch, Objective, Outputs, Task, distinct_pairs, share_label
+from drlh.hashers.deep.pairwise import MemoryBank, quantization_loss, signs_of
 from drlh.hashers.training.checks import Check, is_count
 
 
@@ -28,8 +28,18 @@ class DTSH(DeepHasher):
     our terms that is `0.009 * n_bits`. Beyond 12,000 training images the draw is from a sample of 12,000. Optimiser
     and schedule are those of all deep methods here; the paper fine-tunes CNN-F by SGD.
 
-    **Parameters.** `n_bits`: length of the code. `margin`: m as a share of `n_bits`. `eta`: weight of the penalty.
-    `n_drawn`: see above. The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    margin : float, default=0.5
+        The margin m as a share of `n_bits`.
+    eta : float, default=0.1
+        Weight of the quantization loss.
+    n_drawn : int, default=50
+        Positives, and as many negatives, sampled for each image of a batch.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(
@@ -62,22 +72,22 @@ class Triplets(Objective):
 
     def __init__(self, task: Task, margin: float, eta: float, n_drawn: int) -> None:
         super().__init__()
-        self.margin, self.eta, self.n_drawn, self.memory = margin, eta, n_drawn, Memory(task)
+        self.margin, self.eta, self.n_drawn, self.memory_bank = margin, eta, n_drawn, MemoryBank(task)
 
     def start_epoch(self, epoch: int, n_epochs: int, outputs: Outputs) -> None:
-        self.memory.start_epoch(epoch, outputs)
+        self.memory_bank.start_epoch(epoch, outputs)
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        self.memory.write(batch.rows, outputs)
-        columns = self.memory.columns()
-        same = similar(batch.labels, self.memory.labels[columns])
-        others = other_pairs(batch.rows, columns).to(same)
-        inner = outputs @ self.memory.outputs[columns].T / 2
+        self.memory_bank.update(batch.rows, outputs)
+        columns = self.memory_bank.candidates()
+        same = share_label(batch.labels, self.memory_bank.labels[columns])
+        others = distinct_pairs(batch.rows, columns).to(same)
+        inner = outputs @ self.memory_bank.outputs[columns].T / 2
         order = torch.rand_like(same) + 0.5  # one order for both: no image is similar and dissimilar
         nearer, near = draw(inner, order * same * others, self.n_drawn)
         farther, far = draw(inner, order * (1 - same) * others, self.n_drawn)
         triplets = triplet_loss(nearer, near, farther, far, self.margin)
-        return triplets + self.eta * code_loss(outputs, signs_of(outputs))
+        return triplets + self.eta * quantization_loss(outputs, signs_of(outputs))
 
 
 def draw(values: Tensor, order: Tensor, count: int) -> tuple[Tensor, Tensor]:

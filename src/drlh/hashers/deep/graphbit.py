@@ -41,9 +41,23 @@ class GraphBit(DeepHasher):
     times the rate, which was chosen with labels on a split of CIFAR-10 for development: nothing in the loss keeps bits
     from becoming the same, and slower learning made them more so.
 
-    **Parameters.** `n_bits`: length of the code. `alpha`: weight of the distance from 1/2 (0.2). `beta`: weight of the
-    distance from the probabilities without edges (0.4). `n_steps` of the policy (6 for each bit unless given); 0 leaves
-    bits alone. The rest: `DeepHasher`; `hidden` and `dropout` change nothing, as there is no hidden layer.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    alpha : float, default=0.2
+        Weight of the probabilities' distance from 1/2 (the authors' 0.2).
+    beta : float, default=0.4
+        Weight of the distance from the probabilities without edges (the authors' 0.4).
+    n_steps : int or None, default=None
+        Steps of the policy; None is 6 for each bit, and 0 leaves the graph without edges.
+    **shared
+        Parameters of every deep method: see `DeepHasher`; `hidden_size` and `dropout` are not used.
+
+    Attributes
+    ----------
+    objective_state_ : dict of ndarray
+        `edges` (n_bits, n_bits) of the graph, and `thresholds` (n_bits,) of the probabilities.
     """
 
     supervised: ClassVar[bool] = False
@@ -75,14 +89,16 @@ class GraphBit(DeepHasher):
         return sizes | {name: value for name, value in quick.items() if getattr(self, name) is None}
 
     def _network(self, n_in: int, sizes: Sizes) -> nn.Module:
-        return Head(n_in, self.n_bits**2, hidden=0, dropout=(sizes["feature_dropout"], 0.0))
+        return Head(n_in, self.n_bits**2, hidden_size=0, dropout=(sizes["feature_dropout"], 0.0))
 
     def _objective(self, task: Task) -> Objective:
         n_steps = _STEPS_PER_BIT * self.n_bits if self.n_steps is None else self.n_steps
         return BitGraph(task, self.alpha, self.beta, n_steps)
 
     def _codes(self, outputs: Tensor) -> Codes:
-        edges, thresholds = (torch.from_numpy(self.kept_[name]).to(outputs) for name in ("edges", "thresholds"))
+        edges, thresholds = (
+            torch.from_numpy(self.objective_state_[name]).to(outputs) for name in ("edges", "thresholds")
+        )
         return round_to_codes((probabilities(pairs(outputs), edges) - thresholds).double().cpu().numpy())
 
 

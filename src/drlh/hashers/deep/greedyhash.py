@@ -24,8 +24,14 @@ class GreedyHash(DeepHasher):
     **Differences.** Several labels, which the paper does not treat: a logistic loss for each label, a bias, and a
     quicker rate. Optimiser and schedule are those of all deep methods here; the paper fine-tunes AlexNet by SGD.
 
-    **Parameters.** `n_bits`: length of the code. `alpha`: weight of the penalty (the paper's 0.1). The rest:
-    `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    alpha : float, default=0.1
+        Weight of the penalty (the paper's 0.1).
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(self, n_bits: int = 32, *, alpha: float = 0.1, **shared: Unpack[Shared]) -> None:

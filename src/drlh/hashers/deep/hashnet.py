@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from drlh.hashers.deep.hasher import DeepHasher, Shared
-from drlh.hashers.deep.objective import Batch, Objective, Outputs, Task, other_pairs, similar
-from drlh.hashers.deep.pairwise import pair_loss, shared_labels
+from drlh.hashers.deep.objective import Batch, Objective, Outputs, Task, distinct_pairs, share_label
+from drlh.hashers.deep.pairwise import jaccard_similarity, pairwise_loss
 from drlh.hashers.training.checks import Check
 
 _ROWS = 1024  # kinds of images whose pairs are counted side by side
@@ -30,8 +30,16 @@ class HashNet(DeepHasher):
     in common; that of a dissimilar pair, which would then be 0, is not. Optimiser and schedule are those of all deep
     methods here; the authors fine-tune a CNN by SGD, with a larger rate for the last layer.
 
-    **Parameters.** `n_bits`: length of the code. `slope`: a pair's logit is the inner product times
-    `slope / n_bits` (the authors' 10). `steepest`: beta at the end. The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    slope : float, default=10.0
+        A pair's logit is the inner product of its codes times `slope / n_bits` (the authors' 10).
+    steepest : float, default=7.0
+        beta in the last epoch.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(
@@ -67,13 +75,13 @@ class WeightedPairs(Objective):
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         near = torch.tanh(self.beta * outputs)
-        each = pair_loss(self.slope * near @ near.T, similar(batch.labels, batch.labels))
-        weights = self._weights(batch.labels) * other_pairs(batch.rows, batch.rows)
+        each = pairwise_loss(self.slope * near @ near.T, share_label(batch.labels, batch.labels))
+        weights = self._weights(batch.labels) * distinct_pairs(batch.rows, batch.rows)
         return (weights * each).sum() / weights.sum().clamp(min=1e-6)
 
     def _weights(self, labels: Tensor) -> Tensor:
         """(n, n): what a pair weighs."""
-        common = shared_labels(labels, labels) if self.multilabel else similar(labels, labels)
+        common = jaccard_similarity(labels, labels) if self.multilabel else share_label(labels, labels)
         return torch.where(common > 0, self.similar_weight * common, self.other_weight)
 
 
@@ -82,6 +90,6 @@ def count_pairs(labels: Tensor) -> tuple[float, float]:
     kinds, counts = torch.unique(labels, dim=0, return_counts=True)  # images of a kind have the same labels
     sizes = counts.double()
     parts = zip(torch.split(kinds, _ROWS), torch.split(sizes, _ROWS), strict=True)
-    n_similar = sum(float(part_sizes @ similar(part, kinds).double() @ sizes) for part, part_sizes in parts)
+    n_similar = sum(float(part_sizes @ share_label(part, kinds).double() @ sizes) for part, part_sizes in parts)
     with_itself = float((labels.sum(dim=1) > 0).sum())
     return n_similar - with_itself, float(len(labels)) * (len(labels) - 1)

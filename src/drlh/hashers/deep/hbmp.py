@@ -35,8 +35,19 @@ class HBMP(DeepHasher):
     authors draw until one is found, which with few classes never ends). The hinge loss is a mean over bits. Optimiser
     and schedule are those of all deep methods here; the paper fine-tunes VGG-F.
 
-    **Parameters.** `n_bits`: length of the code. `weighted`: whether bits have weights; if not, similarities are scaled
-    to the length and every bit counts 1. The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    weighted : bool, default=True
+        Whether bits have weights; if not, similarities are scaled to the length and every bit counts 1.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
+
+    Attributes
+    ----------
+    objective_state_ : dict of ndarray
+        `weights` (n_bits,) of the bits.
     """
 
     def __init__(self, n_bits: int = 32, *, weighted: bool = True, **shared: Unpack[Shared]) -> None:
@@ -51,7 +62,7 @@ class HBMP(DeepHasher):
 
     def query_vectors(self, X: ArrayLike) -> Features:
         """Signs times the bits' weights `(n, n_bits)`."""
-        return np.asarray(self.database_vectors(X) * self.kept_["weights"])
+        return np.asarray(self.database_vectors(X) * self.objective_state_["weights"])
 
     def database_vectors(self, X: ArrayLike) -> Features:
         """Signs of the codes `(n, n_bits)`."""

@@ -1,21 +1,22 @@
-"""Networks of the deep methods: features (n, n_in) → outputs (n, n_out)."""
+"""The network of most deep methods."""
 
 from torch import Tensor, nn
 
 
 class Head(nn.Module):
-    """One hidden layer on frozen features; `hidden` of 0 is a linear map."""
+    """Features (n, n_in) → outputs (n, n_out) through one hidden layer; a linear map where `hidden_size` is 0."""
 
-    def __init__(self, n_in: int, n_out: int, *, hidden: int, dropout: tuple[float, float] = (0.0, 0.0)) -> None:
+    def __init__(self, n_in: int, n_out: int, *, hidden_size: int, dropout: tuple[float, float] = (0.0, 0.0)) -> None:
+        """`dropout` of the features and of the hidden units."""
         super().__init__()
-        self.seen = nn.Dropout(dropout[0])
-        self.first = nn.Linear(n_in, hidden) if hidden else None
-        self.kept = nn.Dropout(dropout[1])
-        self.last = nn.Linear(hidden or n_in, n_out)
+        self.input_dropout = nn.Dropout(dropout[0])
+        self.first = nn.Linear(n_in, hidden_size) if hidden_size else None
+        self.hidden_dropout = nn.Dropout(dropout[1])
+        self.last = nn.Linear(hidden_size or n_in, n_out)
 
     def forward(self, features: Tensor) -> Tensor:
-        seen = self.seen(features)
+        inputs = self.input_dropout(features)
         if self.first is not None:
-            seen = self.kept(self.first(seen).relu())
-        outputs: Tensor = self.last(seen)
+            inputs = self.hidden_dropout(self.first(inputs).relu())
+        outputs: Tensor = self.last(inputs)
         return outputs

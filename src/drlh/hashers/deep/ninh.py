@@ -6,10 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from drlh.core.codes import Codes, round_to_codes
-from drlh.hashers.deep.distances import squared_distances
 from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
-from drlh.hashers.deep.objective import Batch, Objective, Task
-from drlh.hashers.deep.triplets import MOST_QUERIES, similar_triplets
+from drlh.hashers.deep.objective import Batch, Objective, Task, squared_distances
+from drlh.hashers.deep.triplets import MAX_QUERIES, label_triplets
 from drlh.hashers.training.checks import Check, is_count
 
 
@@ -29,9 +28,18 @@ class NINH(DeepHasher):
     are shares of the bits, and `margin` was chosen for that on a development split. Optimiser and schedule are those
     of all deep methods here.
 
-    **Parameters.** `n_bits`: length of the code. `slice_size`: hidden units of a bit (the paper's 50); `hidden` has no
-    part in this network. `margin`: by which share of the bits others should be farther away. `epsilon`: half the
-    width of the band. The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    slice_size : int, default=50
+        Hidden units of each bit (the paper's 50); `hidden_size` is not used.
+    margin : float, default=0.12
+        By which share of the bits dissimilar images should be farther away.
+    epsilon : float, default=0.45
+        Half the width of the band around 1/2 in which values are not rounded.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(
@@ -70,13 +78,13 @@ class SlicedHead(nn.Module):
 
     def __init__(self, n_in: int, n_bits: int, slice_size: int, dropout: tuple[float, float] = (0.0, 0.0)) -> None:
         super().__init__()
-        self.seen, self.kept = nn.Dropout(dropout[0]), nn.Dropout(dropout[1])
+        self.input_dropout, self.hidden_dropout = nn.Dropout(dropout[0]), nn.Dropout(dropout[1])
         self.first = nn.Linear(n_in, n_bits * slice_size)
         self.weight = nn.Parameter(torch.empty(n_bits, slice_size).uniform_(-1, 1) / slice_size**0.5)
         self.bias = nn.Parameter(torch.zeros(n_bits))
 
     def forward(self, features: Tensor) -> Tensor:
-        slices = self.kept(self.first(self.seen(features)).relu()).unflatten(1, self.weight.shape)
+        slices = self.hidden_dropout(self.first(self.input_dropout(features)).relu()).unflatten(1, self.weight.shape)
         outputs: Tensor = ((slices * self.weight).sum(dim=2) + self.bias).sigmoid()
         return outputs
 
@@ -90,8 +98,8 @@ class BandedTriplets(Objective):
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         values = banded(outputs, self.epsilon)
-        triplets = similar_triplets(batch.labels)
-        gaps = triplets.gaps(squared_distances(values[:MOST_QUERIES], values) / values.shape[1])
+        triplets = label_triplets(batch.labels)
+        gaps = triplets.gaps(squared_distances(values[:MAX_QUERIES], values) / values.shape[1])
         return triplets.mean((self.margin + gaps).clamp(min=0))
 
 

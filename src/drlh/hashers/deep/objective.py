@@ -1,4 +1,4 @@
-"""What a deep method supplies: a loss, and where it has them a discrete step, a memory, and what encoding needs."""
+"""What a deep method supplies: a loss, and where it has them a discrete step, a memory bank and arrays for encoding."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Arrays = dict[str, NDArray[np.float64]]
 class Task:
     """What an objective may know of the training images before learning begins."""
 
-    labels: Tensor  # (N, C) of 0/1 floats, several ones in a row where images have several labels
+    labels: Tensor  # (N, C) multi-hot floats
     n_bits: int
     multilabel: bool
     rng: np.random.Generator  # for choices at the beginning: codewords, anchors, first codes
@@ -39,25 +39,37 @@ class Batch:
 
 
 class Objective(nn.Module):
-    """Loss of a batch. Parameters learn with the network; buffers are kept in checkpoints."""
+    """Loss of a batch. Its parameters learn with the network; its buffers are part of checkpoints."""
 
     @abstractmethod
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         """The loss of outputs (n, n_outputs), a mean over images or pairs so that it does not grow with the batch."""
 
     def start_epoch(self, epoch: int, n_epochs: int, outputs: Outputs) -> None:
-        """Before an epoch: discrete steps, schedules of the loss."""
+        """Called before every epoch: the place for discrete steps and schedules of the loss."""
 
     def finish(self, outputs: Outputs) -> Arrays:
-        """After the last epoch: what encoding needs beside the network, as arrays by name."""
+        """Arrays that encoding needs beside the network, by name; the hasher keeps them as `objective_state_`."""
         return {}
 
 
-def similar(left: Tensor, right: Tensor) -> Tensor:
-    """(n, m) of 1.0 where two images share a label and 0.0 elsewhere, from labels (n, C) and (m, C)."""
+def share_label(left: Tensor, right: Tensor) -> Tensor:
+    """(n, m): 1.0 where two images share a label, else 0.0, from labels (n, C) and (m, C)."""
     return (left @ right.T > 0).to(left.dtype)
 
 
-def other_pairs(rows: Tensor, columns: Tensor) -> Tensor:
-    """(n, m) of 1.0 where the row numbers differ: no image is paired with itself."""
+def distinct_pairs(rows: Tensor, columns: Tensor) -> Tensor:
+    """(n, m): 1.0 where the row numbers differ, so that no image is paired with itself."""
     return (rows[:, None] != columns[None]).float()
+
+
+def soft_hamming(left: Tensor, right: Tensor) -> Tensor:
+    """(n, m) Hamming distances of relaxed signs in [-1, 1], (n, n_bits) and (m, n_bits): exact at -1 and +1."""
+    distances: Tensor = (left.shape[1] - left @ right.T) / 2
+    return distances
+
+
+def squared_distances(left: Tensor, right: Tensor) -> Tensor:
+    """(n, m) squared Euclidean distances of (n, d) and (m, d)."""
+    norms = left.square().sum(dim=1)[:, None] + right.square().sum(dim=1)[None]
+    return (norms - 2 * left @ right.T).clamp(min=0)

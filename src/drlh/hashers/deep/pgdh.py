@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from drlh.hashers.deep.hasher import DeepHasher, Shared
-from drlh.hashers.deep.objective import Batch, Objective, Task, other_pairs, similar
+from drlh.hashers.deep.objective import Batch, Objective, Task, distinct_pairs, share_label
 from drlh.hashers.training.checks import Check, is_whole
 
 
@@ -27,8 +27,18 @@ class PGDH(DeepHasher):
     other draws. `beta` was chosen on a development split, where a larger one let all bits learn the same division.
     Optimiser and schedule are those of all deep methods here; the paper fine-tunes CNN-F and VGG.
 
-    **Parameters.** `n_bits`: length of the code. `n_samples`: codes drawn for an image in every update. `beta`: weight
-    of similar images. `margin`: share of the bits by which others should differ. The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    n_samples : int, default=32
+        Codes sampled for each image in every update.
+    beta : float, default=0.1
+        Weight of similar images in the reward.
+    margin : float, default=0.5
+        Share of the bits by which dissimilar images should differ.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(
@@ -73,8 +83,8 @@ class DrawnCodes(Objective):
 def rewards(signs: Tensor, batch: Batch, beta: float, margin: float) -> Tensor:
     """(n_samples, n) of drawn codes (n_samples, n, n_bits) of -1/+1; distances are within a draw of the batch."""
     distances = (1 - signs @ signs.transpose(1, 2) / signs.shape[2]) / 2
-    alike = similar(batch.labels, batch.labels)
-    others = other_pairs(batch.rows, batch.rows).to(signs)
+    alike = share_label(batch.labels, batch.labels)
+    others = distinct_pairs(batch.rows, batch.rows).to(signs)
     together, apart = alike * others, (1 - alike) * others
     too_far = (distances * together).sum(dim=2) / together.sum(dim=1).clamp(min=1)
     too_near = ((margin - distances).clamp(min=0) * apart).sum(dim=2) / apart.sum(dim=1).clamp(min=1)

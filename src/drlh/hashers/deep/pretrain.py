@@ -12,7 +12,7 @@ from drlh.cnn.backbones import Body, begin_body, module_of
 from drlh.core.errors import UserError
 from drlh.core.files import digest
 from drlh.core.progress import Progress, quiet
-from drlh.hashers.deep.loop import Rules, Training, outputs_of
+from drlh.hashers.deep.loop import Training, TrainingConfig, outputs_of
 from drlh.hashers.deep.objective import Batch, Objective
 from drlh.hashers.training.checks import Check, check_values, is_count, is_whole
 from drlh.hashers.training.epochs import parameter_groups, resumable_epochs
@@ -24,7 +24,7 @@ _QUICK = 64.0  # times the filters' rate, for the shifts of norms whose gains ar
 
 _CHECKS: list[Check] = [
     ("n_epochs", is_count, "a whole number of at least 1"),
-    ("batch", lambda value: is_whole(value) and value >= 2, "a whole number of at least 2"),
+    ("batch_size", lambda value: is_whole(value) and value >= 2, "a whole number of at least 2"),
     ("learning_rate", lambda value: value > 0, "above 0"),
     ("weight_decay", lambda value: value >= 0, "at least 0"),
     ("momentum", lambda value: 0 < value < 1, "above 0 and below 1"),
@@ -81,16 +81,16 @@ def pretrain(
         torch.manual_seed(seed)  # the network's first weights
         body = begin_body(backbone, weights, inputs)
         network = Classifier(body, n_classes, chosen)
-    rules = Rules(chosen["n_epochs"], chosen["batch"], chosen["learning_rate"], chosen["weight_decay"])
+    config = TrainingConfig(chosen["n_epochs"], chosen["batch_size"], chosen["learning_rate"], chosen["weight_decay"])
     optimizer = torch.optim.SGD(
         _groups(network, chosen["weight_decay"], 1.0 if weights is None else 0.1),
         momentum=chosen["momentum"],
         nesterov=True,
     )
     objective = Classification(labels.ndim == 2)
-    run = Training(network, objective, inputs, torch.from_numpy(many_hot), rules, seed, optimizer)
+    run = Training(network, objective, inputs, torch.from_numpy(many_hot), config, seed, optimizer)
     fingerprint = digest(inputs.numpy(), many_hot, backbone, str(weights), str(seed), str(sorted(chosen.items())))
-    for epoch in resumable_epochs(run, rules.n_epochs, resume_from, fingerprint, f"{backbone} epochs", progress):
+    for epoch in resumable_epochs(run, config.n_epochs, resume_from, fingerprint, f"{backbone} epochs", progress):
         run.run_epoch(epoch)
     network.seconds = run.seconds
     return network

@@ -12,10 +12,9 @@ from drlh.core.codes import Codes, round_to_codes
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.base import Features
 from drlh.hashers.classic.itq import improve_rotation, procrustes
-from drlh.hashers.deep.distances import squared_distances
 from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
-from drlh.hashers.deep.objective import Arrays, Batch, Objective, Outputs, Task
-from drlh.hashers.deep.triplets import MOST_QUERIES, similar_triplets
+from drlh.hashers.deep.objective import Arrays, Batch, Objective, Outputs, Task, squared_distances
+from drlh.hashers.deep.triplets import MAX_QUERIES, label_triplets
 from drlh.hashers.training.checks import Check, is_whole
 
 _SEARCH = 400, 2000  # queries and searched images of the training set that judge a rotation
@@ -42,8 +41,19 @@ class SDSH(DeepHasher):
     dropped unless given: with more, classes on a development split came to lie in fewer dimensions and were found less
     well. Optimiser and schedule are those of all deep methods here; the paper fine-tunes VGG-F by SGD.
 
-    **Parameters.** `n_bits`: length of the code. `n_rotations`: rotations tried; 0 keeps ITQ's.
-    The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    n_rotations : int, default=300
+        Rotations tried after training; 0 keeps ITQ's.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
+
+    Attributes
+    ----------
+    objective_state_ : dict of ndarray
+        `rotation` (n_bits, n_bits) of the outputs.
     """
 
     def __init__(self, n_bits: int = 32, *, n_rotations: int = 300, **shared: Unpack[Shared]) -> None:
@@ -61,7 +71,7 @@ class SDSH(DeepHasher):
         return sizes | {name: _DROPPED for name in ("dropout", "feature_dropout") if getattr(self, name) is None}
 
     def _codes(self, outputs: Tensor) -> Codes:
-        return round_to_codes(outputs.double().cpu().numpy() @ self.kept_["rotation"])
+        return round_to_codes(outputs.double().cpu().numpy() @ self.objective_state_["rotation"])
 
 
 class Springs(Objective):
@@ -75,8 +85,8 @@ class Springs(Objective):
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         points = torch.nn.functional.normalize(outputs, dim=1)
-        triplets = similar_triplets(batch.labels)
-        gaps = triplets.gaps(squared_distances(points[:MOST_QUERIES], points))
+        triplets = label_triplets(batch.labels)
+        gaps = triplets.gaps(squared_distances(points[:MAX_QUERIES], points))
         return triplets.mean(spring_energy(gaps))
 
     def finish(self, outputs: Outputs) -> Arrays:

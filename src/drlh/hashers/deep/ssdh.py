@@ -24,8 +24,18 @@ class SSDH(DeepHasher):
     and schedule are those of all deep methods here; the paper fine-tunes a CNN by SGD, with a larger rate for the
     classifier.
 
-    **Parameters.** `n_bits`: length of the code. `alpha`, `beta`, `gamma`: weights of the classifier's loss, of the
-    distance from 1/2, and of the balance within an image (1 each in the paper). The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    alpha : float, default=1.0
+        Weight of the classifier's loss (the paper's 1).
+    beta : float, default=1.0
+        Weight of the units' distance from 1/2 (the paper's 1).
+    gamma : float, default=1.0
+        Weight of the balance of bits within an image (the paper's 1).
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(

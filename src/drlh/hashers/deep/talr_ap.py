@@ -5,9 +5,8 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from drlh.hashers.deep.distances import soft_hamming
 from drlh.hashers.deep.hasher import DeepHasher, Shared
-from drlh.hashers.deep.objective import Batch, Objective, other_pairs, similar
+from drlh.hashers.deep.objective import Batch, Objective, distinct_pairs, share_label, soft_hamming
 from drlh.hashers.training.checks import Check, is_count
 
 _FEW_BITS = 32  # from here on two distances share a bin, as in the authors' experiments
@@ -26,9 +25,16 @@ class TALRAP(DeepHasher):
     **Differences.** The mean is over queries that have a similar image in the batch. Optimiser, schedule and size of
     a batch are those of all deep methods here; the paper fine-tunes VGG-F by SGD with 250 images in a batch.
 
-    **Parameters.** `n_bits`: length of the code. `gamma`: steepness of the relaxed sign tanh(gamma u / 2) (the
-    authors' 1). `n_bins`: bins between distance 0 and `n_bits`; one for each bit unless given, half as many from 32
-    bits on. The rest: `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    gamma : float, default=1.0
+        Steepness of the relaxed sign tanh(gamma u / 2) (the authors' 1).
+    n_bins : int or None, default=None
+        Bins between distance 0 and `n_bits`; None is one for each bit, or half as many from 32 bits on.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(
@@ -58,9 +64,9 @@ class RankingPrecision(Objective):
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         signs = (self.gamma * outputs / 2).tanh()
-        others = other_pairs(batch.rows, batch.rows).to(outputs)
+        others = distinct_pairs(batch.rows, batch.rows).to(outputs)
         shares = soft_shares(soft_hamming(signs, signs), signs.shape[1], self.n_bins)
-        return 1 - soft_average_precision(shares, similar(batch.labels, batch.labels) * others, others)
+        return 1 - soft_average_precision(shares, share_label(batch.labels, batch.labels) * others, others)
 
 
 def soft_shares(distances: Tensor, n_bits: int, n_bins: int) -> Tensor:

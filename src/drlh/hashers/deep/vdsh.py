@@ -8,7 +8,7 @@ from drlh.hashers.deep.hasher import DeepHasher, Shared, Sizes
 from drlh.hashers.deep.objective import Batch, Objective, Task
 from drlh.hashers.training.checks import Check, is_count
 
-_NARROWER = 4  # than the one hidden layer of other methods, unless `hidden` is given
+_NARROWER = 4  # than the one hidden layer of other methods, unless `hidden_size` is given
 _FEATURES = 1280  # for fewer, other methods have a wider layer; many layers that wide do not learn at the same rate
 
 
@@ -28,8 +28,14 @@ class VDSH(DeepHasher):
     their sign; how the paper makes bits could not be checked. The penalty on weights is `weight_decay`. Several labels:
     the regression is the same, on as many ones as there are labels.
 
-    **Parameters.** `n_bits`: length of the code. `n_layers`: hidden layers. `hidden`: units in each of them. The rest:
-    `DeepHasher`.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    n_layers : int, default=8
+        Hidden layers, of `hidden_size` units each.
+    **shared
+        Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
     def __init__(self, n_bits: int = 32, *, n_layers: int = 8, **shared: Unpack[Shared]) -> None:
@@ -38,15 +44,15 @@ class VDSH(DeepHasher):
 
     def _own_checks(self) -> list[Check]:
         wanted = "a whole number of at least 1"
-        return [("n_layers", is_count, wanted), ("hidden", lambda value: value is None or is_count(value), wanted)]
+        return [("n_layers", is_count, wanted), ("hidden_size", lambda value: value is None or is_count(value), wanted)]
 
     def _sizes(self, n_images: int, n_features: int) -> Sizes:
         sizes = super()._sizes(n_images, n_features)
-        wide = super()._sizes(n_images, max(n_features, _FEATURES))["hidden"]
-        return sizes if self.hidden is not None else sizes | {"hidden": wide // _NARROWER}
+        wide = super()._sizes(n_images, max(n_features, _FEATURES))["hidden_size"]
+        return sizes if self.hidden_size is not None else sizes | {"hidden_size": wide // _NARROWER}
 
     def _network(self, n_in: int, sizes: Sizes) -> nn.Module:
-        return deep_network(n_in, self.n_bits, [sizes["hidden"]] * self.n_layers, sizes["feature_dropout"])
+        return deep_network(n_in, self.n_bits, [sizes["hidden_size"]] * self.n_layers, sizes["feature_dropout"])
 
     def _objective(self, task: Task) -> Objective:
         return LabelRegression(task)

@@ -1,1 +1,1 @@
-"""DRLH: codebook → environment → Q-network → replay → training loop → hasher."""
+"""DRLH, the default agent: network → reward → walk → learner → hasher."""

@@ -1,1 +1,1 @@
-"""DRLH as published: a deep Q-network that walks bit by bit, with replay and a target network."""
+"""The paper's agent, a textbook DQN: environment → reward → replay → network → learner → hasher; gym for others."""

@@ -75,12 +75,6 @@ class State:
         return State(self.signs[index], self.history[index], self.steps[index])
 
 
-def random_signs(n: int, n_bits: int, generator: torch.Generator) -> Tensor:
-    """(n, n_bits) fair signs int8, on the generator's device: the paper's start e_0."""
-    device = generator.device
-    return 2 * torch.randint(0, 2, (n, n_bits), dtype=torch.int8, generator=generator, device=device) - 1
-
-
 def start_state(signs: Tensor) -> State:
     """Walks that begin at the codes `signs` (n, b), nothing flipped yet."""
     n, device = len(signs), signs.device

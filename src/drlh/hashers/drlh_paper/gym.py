@@ -36,9 +36,9 @@ class HashingEnv(gymnasium.Env[Observation, np.int64]):
         n_bits = reward.actions.n_bits
         self.max_steps = n_bits if max_steps is None else max_steps
         self.action_space = spaces.Discrete(reward.actions.n_actions)
-        seen = spaces.Box(self.features.min(axis=0), self.features.max(axis=0), dtype=np.float32)
+        features_space = spaces.Box(self.features.min(axis=0), self.features.max(axis=0), dtype=np.float32)
         self.observation_space = spaces.Dict(
-            features=seen, code=spaces.MultiBinary(n_bits), history=spaces.MultiBinary(HISTORY * n_bits)
+            features=features_space, code=spaces.MultiBinary(n_bits), history=spaces.MultiBinary(HISTORY * n_bits)
         )
 
     def reset(

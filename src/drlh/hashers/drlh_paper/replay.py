@@ -1,4 +1,4 @@
-"""Replay memory: past steps of the walks, kept in as few bytes as they need.
+"""Replay memory: past transitions of the walks, kept in as few bytes as they need.
 
 One step of a 48-bit walk takes 36 bytes: the image's row (4), the code packed (6), the last ten flips (20), the action
 (2) and the reward (4). The state that follows is not stored: the dynamics are known, so it is computed again.
@@ -17,8 +17,8 @@ from drlh.hashers.drlh_paper.environment import HISTORY, State
 
 
 @dataclass(frozen=True)
-class Steps:
-    """Steps of n walks: where each image's walk was, what it did, what it earned."""
+class Transitions:
+    """Of n walks: where each image's walk was, what it did, what it earned."""
 
     rows: Tensor  # (n,) int64, the images
     state: State
@@ -27,7 +27,7 @@ class Steps:
 
 
 class ReplayMemory:
-    """A ring of the newest `capacity` steps, in main memory whatever the device."""
+    """A ring buffer of the newest `capacity` transitions, in main memory whatever the device."""
 
     def __init__(self, capacity: int, n_bits: int) -> None:
         self.n_bits = n_bits
@@ -58,23 +58,23 @@ class ReplayMemory:
         for name, column in self._columns().items():
             column[: len(self)] = arrays[f"memory.{name}"]
 
-    def add(self, steps: Steps) -> None:
-        places = np.arange(self.n_added, self.n_added + len(steps.rows)) % len(self.rows)
-        self.rows[places] = steps.rows.cpu().numpy()
-        self.packed[places] = pack((steps.state.signs > 0).cpu().numpy().view(np.uint8))
-        self.history[places] = steps.state.history.cpu().numpy()
-        self.actions[places] = steps.actions.cpu().numpy()
-        self.rewards[places] = steps.rewards.cpu().numpy()
+    def add(self, transitions: Transitions) -> None:
+        places = np.arange(self.n_added, self.n_added + len(transitions.rows)) % len(self.rows)
+        self.rows[places] = transitions.rows.cpu().numpy()
+        self.packed[places] = pack((transitions.state.signs > 0).cpu().numpy().view(np.uint8))
+        self.history[places] = transitions.state.history.cpu().numpy()
+        self.actions[places] = transitions.actions.cpu().numpy()
+        self.rewards[places] = transitions.rewards.cpu().numpy()
         self.n_added += len(places)
 
-    def sample(self, n: int, rng: np.random.Generator, device: torch.device) -> Steps:
-        """`n` steps drawn with replacement."""
+    def sample(self, n: int, rng: np.random.Generator, device: torch.device) -> Transitions:
+        """`n` transitions drawn with replacement."""
         places = rng.integers(0, len(self), n)
         signs = torch.from_numpy(unpack(self.packed[places], self.n_bits)).to(device).to(torch.int8) * 2 - 1
         history = torch.from_numpy(self.history[places]).to(device)
         # How far a walk has come is not asked of a remembered step: only walks under way have a limit.
         state = State(signs, history, torch.zeros(n, dtype=torch.int32, device=device))
-        return Steps(
+        return Transitions(
             torch.from_numpy(self.rows[places].astype(np.int64)).to(device),
             state,
             torch.from_numpy(self.actions[places].astype(np.int64)).to(device),

@@ -1,5 +1,8 @@
-"""Several processes that learn one model together, as `torchrun` starts them: each passes its share of every batch
-through the network, and gradients are added up, so that every process takes the step one alone would have taken.
+"""Data-parallel learning in the processes that `torchrun` starts: each passes its slice of every batch through the
+network, and gradients are summed over the processes, so that each takes the step that one alone would have taken.
+
+`Shard` is what a learner sees of it: its part of one batch. In a single process the part is the whole batch and every
+method does what its name says of the plain tensor.
 """
 
 import os
@@ -12,7 +15,7 @@ from torch import Tensor, nn
 
 
 def rank() -> tuple[int, int]:
-    """(number of this process, number of processes)."""
+    """(rank of this process, number of processes)."""
     return (dist.get_rank(), dist.get_world_size()) if dist.is_available() and dist.is_initialized() else (0, 1)
 
 
@@ -28,12 +31,35 @@ def process_group() -> Iterator[None]:
         dist.destroy_process_group()
 
 
+class Shard:
+    """This process's rows of a batch of `n_rows`."""
+
+    def __init__(self, n_rows: int) -> None:
+        number, n_processes = rank()
+        larger, rest = divmod(n_rows, n_processes)
+        start = number * larger + min(number, rest)
+        self.n_rows, self.place = n_rows, slice(start, start + larger + (number < rest))
+        self.fraction = (self.place.stop - start) / n_rows
+
+    def take(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """Each tensor's rows that are this process's."""
+        return tuple(tensor[self.place] for tensor in tensors)
+
+    def gather(self, own: Tensor) -> Tensor:
+        """All processes' rows (n_rows, …), of which `own` alone carry a gradient."""
+        return all_gather(own, self.place, self.n_rows)
+
+    def backward(self, loss: Tensor, network: nn.Module) -> Tensor:
+        """Gradients of the whole batch's mean loss; returns this process's part of that loss."""
+        loss = loss * self.fraction if self.fraction < 1 else loss
+        loss.backward()  # type: ignore[no-untyped-call]
+        all_reduce_gradients(network.parameters())
+        return loss.detach()
+
+
 def local_slice(rows: Tensor) -> slice:
     """Which of the rows are this process's."""
-    number, n = rank()
-    sizes = [len(part) for part in torch.tensor_split(torch.arange(len(rows)), n)]
-    start = sum(sizes[:number])
-    return slice(start, start + sizes[number])
+    return Shard(len(rows)).place
 
 
 def all_gather(mine: Tensor, place: slice, n_rows: int) -> Tensor:
@@ -46,26 +72,23 @@ def all_gather(mine: Tensor, place: slice, n_rows: int) -> Tensor:
     return torch.cat([others[: place.start], mine, others[place.stop :]])
 
 
-def all_reduce(tensors: Iterable[Tensor]) -> None:
-    """Each tensor becomes the sum of all processes' own."""
+def all_reduce_gradients(parameters: Iterable[Tensor]) -> None:
+    """Each gradient becomes the sum of all processes' own."""
     if rank()[1] == 1:
         return
-    own = list(tensors)
+    own = [parameter.grad for parameter in parameters if parameter.grad is not None]
     flat = torch.cat([tensor.flatten() for tensor in own])
     dist.all_reduce(flat)
     for tensor, part in zip(own, torch.split(flat, [tensor.numel() for tensor in own]), strict=True):
         tensor.copy_(part.view_as(tensor))
 
 
-def all_reduce_gradients(parameters: Iterable[Tensor]) -> None:
-    all_reduce(parameter.grad for parameter in parameters if parameter.grad is not None)
-
-
-def broadcast_module(module: nn.Module) -> None:
-    """All processes take the first one's weights and statistics: small differences of rounding do not grow."""
+def broadcast_module(*modules: nn.Module) -> None:
+    """All processes take the first one's weights and statistics, so that differences of rounding do not grow."""
     if rank()[1] > 1:
-        for tensor in module.state_dict().values():
-            dist.broadcast(tensor, 0)
+        for module in modules:
+            for tensor in module.state_dict().values():
+                dist.broadcast(tensor, 0)
 
 
 @contextmanager

@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -21,19 +22,37 @@ from drlh.hashers.training.checks import Check, check_values
 
 
 class Resumable(Protocol):
-    """Learning that moves on by epochs and can be written down between two of them."""
+    """Learning that moves on by epochs and can be written to a checkpoint between two of them."""
 
     def arrays(self) -> Arrays: ...
     def load_arrays(self, arrays: Arrays) -> None: ...
 
 
+Built = TypeVar("Built")
+# The network of each fitted estimator, built from its arrays. Outside the estimators, so that no copy, clone, pickle
+# or model file takes along what belongs to another.
+_BUILT: WeakKeyDictionary["EpochHasher", Any] = WeakKeyDictionary()
+
+
 class EpochHasher(Hasher):
-    """A hasher whose learning is a sequence of epochs and can be taken up again."""
+    """A hasher whose learning is a sequence of epochs; a resumed run is bit-identical to an uninterrupted one."""
 
     device: str
-    backbone: str | None
-    backbone_weights: str | Path | None
-    backbone_lr_scale: float | None
+    backbone: str | None = None  # what a method without these parameters has
+    backbone_weights: str | Path | None = None
+    backbone_lr_scale: float | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Setting any attribute, as `fit` does, discards the network that was built from the old ones."""
+        super().__setattr__(name, value)
+        _BUILT.pop(self, None)
+
+    def _built_once(self, build: Callable[[], Built]) -> Built:
+        """What `build` makes of the fitted attributes, kept until one of them is set."""
+        built: Built | None = _BUILT.get(self)
+        if built is None:
+            built = _BUILT[self] = build()
+        return built
 
     def fit(
         self,
@@ -43,7 +62,7 @@ class EpochHasher(Hasher):
         progress: Progress = quiet,
         resume_from: str | Path | None = None,
     ) -> Self:
-        """Learns. With `resume_from` a directory, every epoch is kept there and a broken run goes on from it."""
+        """Learn. With `resume_from` a directory, every epoch is kept there and an interrupted run resumes from it."""
         self._resume_from = resume_from
         try:
             return super().fit(X, y, progress=progress)
@@ -76,7 +95,7 @@ class EpochHasher(Hasher):
         return self.backbone_lr_scale
 
     def _fingerprint(self, features: Features, labels: NDArray[Any], seed: int) -> str:
-        """Names the data, the parameters and the seed, so that no other run takes a checkpoint up."""
+        """Names the data, the parameters and the seed, so that no other run resumes from a checkpoint."""
         parameters = {name: value for name, value in self.get_params().items() if name not in ("log_dir", "device")}
         # An array's own text leaves out the middle of a large one.
         texts = [(name, str(np.asarray(value).tolist())) for name, value in sorted(parameters.items())]
@@ -91,7 +110,7 @@ class EpochHasher(Hasher):
             return torch.device("cuda" if torch.cuda.is_available() else "cpu")
         try:
             device = torch.device(name)
-        except RuntimeError as error:
+        except (RuntimeError, TypeError) as error:
             raise UserError(f"device of {owner} must be auto, cpu or cuda: got {name!r}") from error
         if device.type != "cpu" and not (device.type == "cuda" and torch.cuda.is_available()):
             raise UserError(f"device of {owner} must be one that torch finds here: got {name!r}; take auto or cpu")
@@ -115,7 +134,7 @@ def resumable_epochs(
 
 @contextmanager
 def epoch_rngs(seed: int, epoch: int, device: torch.device) -> Iterator[tuple[np.random.Generator, torch.Generator]]:
-    """Random numbers that depend on (seed, epoch) alone, so that a run can be taken up at any epoch.
+    """Random numbers that depend on (seed, epoch) alone, so that a run can be resumed at any epoch.
 
     Dropout draws from torch's own stream: it is seeded inside and given back to the caller as it was.
     """
@@ -138,7 +157,7 @@ def one_cycle(done: float) -> float:
 
 
 def parameter_groups(network: torch.nn.Module, body_rate: float) -> list[dict[str, Any]]:
-    """Parameters that learn, for an optimiser: those of a body (`Body`) at a rate of their own."""
+    """Parameters that learn, for an optimiser: those of a body (`Body`) at `body_rate` times the learning rate."""
     groups: dict[float, list[torch.Tensor]] = {1.0: []}
     bodies = [module for module in network.modules() if isinstance(module, Body)]
     inside = {id(parameter) for body in bodies for parameter in body.parameters()}

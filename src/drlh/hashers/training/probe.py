@@ -39,7 +39,7 @@ def hold_out(
     n_out = round(share * len(features))
     if not 0 < n_out < len(features) - 1:
         raise UserError(
-            f"hold_out={share} of {len(features)} images keeps {n_out} out of learning; "
+            f"validation_fraction={share} of {len(features)} images keeps {n_out} out of learning; "
             "it must keep out at least 1 and leave at least 2"
         )
     order = rng.permutation(len(features))

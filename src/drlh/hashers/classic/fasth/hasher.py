@@ -47,12 +47,35 @@ class FastH(Hasher):
     inferred again with a wider margin. Images without any label are one more block, whose cut is only kept when it
     helps.
 
-    **Parameters.** `n_bits`: length of the code. `n_trees`, `depth`: trees of each bit and their depth; no number
-    of trees means one for every ten images, from 20 to 200. `learning_rate`: what each tree adds. `max_features`:
-    features a tree tries. `n_pairs`: similar and dissimilar partners of each image. `n_sweeps`: rounds of cuts.
-    `random_state`: seed of pairs, order of blocks and features tried. The number of threads changes nothing.
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the code.
+    n_trees : int or None, default=None
+        Trees of each bit; None is one for every ten images, from 20 to 200.
+    depth : int, default=4
+        Depth of the trees.
+    learning_rate : float, default=0.1
+        Shrinkage of each tree.
+    max_features : int, default=200
+        Features sampled for each tree.
+    n_pairs : int, default=100
+        Similar partners of each image, and as many dissimilar ones.
+    n_sweeps : int, default=2
+        Passes over the blocks when a bit is inferred.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the pairs, the order of blocks and the features of each tree.
 
-    Learned: `trees_`, the arrays of `join`, and `pair_loss_`, the mean loss of the training pairs.
+    Attributes
+    ----------
+    trees_ : dict of ndarray
+        All trees as flat arrays: see `trees.join`.
+    pair_loss_ : float
+        Mean loss of the training pairs.
+    classes_ : ndarray of shape (n_classes,)
+        The class ids, in the order of the label columns.
+    n_features_in_ : int
+        Number of features.
     """
 
     supervised = True

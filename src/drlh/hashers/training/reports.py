@@ -1,12 +1,25 @@
-"""Scalars of every epoch for TensorBoard, which is optional."""
+"""What an agent's learning tells of each epoch, and TensorBoard, which shows it and is optional."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from drlh.core.errors import UserError
-from drlh.hashers.training.epoch_report import EpochReport
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """What an epoch was like, for progress and plots."""
+
+    epoch: int
+    epsilon: float
+    loss: float
+    mean_return: float  # undiscounted, for each image
+    mean_steps: float
+    stopped: float  # share of the walks that ended by a stop
+    end_distance: float  # Hamming distance from a walk's end to the nearest codeword of the image's own classes
+    probe_map: float | None = None  # tie-aware mAP of the validation images, where there are some
 
 
 @contextmanager
@@ -24,11 +37,11 @@ def scalar_writer(directory: str | None) -> Iterator[Callable[[EpochReport], Non
     except OSError as error:
         raise UserError(f"cannot write to log_dir {directory}: {error.strerror}; choose another directory") from error
 
-    def tell(report: EpochReport) -> None:
+    def write(report: EpochReport) -> None:
         for name, value in asdict(report).items():
             if name != "epoch" and value is not None:
                 writer.add_scalar(name, value, report.epoch, time.time())
         writer.flush()
 
     with writer:  # it has a thread of its own
-        yield tell
+        yield write

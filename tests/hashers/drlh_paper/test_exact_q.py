@@ -1,10 +1,10 @@
 import pytest
 import torch
-from tests.hashers.drlh.exact_q import all_signs, exact_q
+from tests.hashers.drlh_paper.exact_q import all_signs, exact_q
 
 from drlh.hashers.codebook.codebook import Codebook, make_codebook
 from drlh.hashers.drlh_paper.environment import one_bit_actions, start_state, step, two_bit_actions
-from drlh.hashers.drlh_paper.reward import PaperReward, Reward, ScoreReward
+from drlh.hashers.drlh_paper.reward import Reward
 
 GAMMA = 0.9
 
@@ -36,7 +36,7 @@ def test_exact_q_satisfies_the_bellman_equation_on_the_environments_own_steps(
     codebook: Codebook, make_actions: type
 ) -> None:
     actions = make_actions(8)
-    reward = PaperReward(codebook, actions, eta=1)
+    reward = Reward(codebook, actions, eta=1)
     q = exact_q(reward, torch.tensor(1), GAMMA)
     signs = all_signs(8)
     table = reward.table(signs, torch.full((256,), 1))
@@ -52,7 +52,7 @@ def test_exact_q_satisfies_the_bellman_equation_on_the_environments_own_steps(
 def test_the_best_policy_of_the_paper_reward_walks_straight_and_stops_inside_the_ball(
     codebook: Codebook, label: int, eta: int
 ) -> None:
-    reward = PaperReward(codebook, one_bit_actions(8), eta=eta)
+    reward = Reward(codebook, one_bit_actions(8), eta=eta)
     steps, last, stopped = greedy_walks(reward, exact_q(reward, torch.tensor(label), GAMMA))
     distance = distance_to(codebook, label)
     assert stopped.all()
@@ -61,7 +61,7 @@ def test_the_best_policy_of_the_paper_reward_walks_straight_and_stops_inside_the
 
 
 def test_stopping_is_best_at_the_codeword_and_worst_outside_the_ball(codebook: Codebook) -> None:
-    reward = PaperReward(codebook, one_bit_actions(8), eta=1)
+    reward = Reward(codebook, one_bit_actions(8), eta=1)
     q = exact_q(reward, torch.tensor(0), GAMMA)
     distance = distance_to(codebook, 0)
     assert q[distance == 0].argmax(dim=1).tolist() == [8]
@@ -71,7 +71,7 @@ def test_stopping_is_best_at_the_codeword_and_worst_outside_the_ball(codebook: C
 
 
 def test_pairs_of_flips_halve_the_walk(codebook: Codebook) -> None:
-    reward = PaperReward(codebook, two_bit_actions(8), eta=0)
+    reward = Reward(codebook, two_bit_actions(8), eta=0)
     steps, last, stopped = greedy_walks(reward, exact_q(reward, torch.tensor(2), GAMMA))
     distance = distance_to(codebook, 2)
     assert stopped.all()
@@ -79,16 +79,8 @@ def test_pairs_of_flips_halve_the_walk(codebook: Codebook) -> None:
     assert torch.equal(steps, ((distance + 1) // 2).int())
 
 
-def test_the_score_reward_leads_to_the_code_of_highest_potential(codebook: Codebook) -> None:
-    reward = ScoreReward(codebook.signs, one_bit_actions(8), kappa=0.5)
-    _, last, stopped = greedy_walks(reward, exact_q(reward, torch.tensor(1), 0.999))
-    potential = reward.potential(all_signs(8), torch.full((256,), 1))
-    assert stopped.all()
-    torch.testing.assert_close(potential[last], potential.max().expand(256))
-
-
 def test_an_image_with_two_labels_stops_near_either(codebook: Codebook) -> None:
-    reward = PaperReward(codebook, one_bit_actions(8), eta=1)
+    reward = Reward(codebook, one_bit_actions(8), eta=1)
     _, last, stopped = greedy_walks(reward, exact_q(reward, torch.tensor([1, 0, 1]), GAMMA))
     first, second = distance_to(codebook, 0)[last], distance_to(codebook, 2)[last]
     assert stopped.all()

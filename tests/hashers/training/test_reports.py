@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from drlh.core.errors import UserError
-from drlh.hashers.drlh.hasher import DRLH
+from drlh.hashers.methods import make_hasher
 
 pytest.importorskip("tensorboard")
 
 EVERY_EPOCH = {"epsilon", "loss", "mean_return", "mean_steps", "stopped", "end_distance"}
-both_presets = pytest.mark.parametrize("preset", ["default", "paper"])
+both_agents = pytest.mark.parametrize("method", ["drlh", "drlh-paper"])
 
 
 def blobs(n: int = 160, n_classes: int = 4, n_features: int = 12) -> tuple[np.ndarray, np.ndarray]:
@@ -20,20 +20,20 @@ def blobs(n: int = 160, n_classes: int = 4, n_features: int = 12) -> tuple[np.nd
     return rng.normal(0, 2, (n_classes, n_features))[labels] + rng.normal(0, 1, (n, n_features)), labels
 
 
-def logged(directory: Path, preset: str = "default", **parameters: Any) -> dict[str, list[Any]]:
+def logged(directory: Path, method: str = "drlh", **parameters: Any) -> dict[str, list[Any]]:
     """Scalar events by name of a short run."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    sizes = {"hidden": 32, "batch": 40, "n_epochs": 4}
-    DRLH(16, preset=preset, log_dir=str(directory), random_state=0, **sizes, **parameters).fit(*blobs())
+    sizes = {"hidden_size": 32, "batch_size": 40, "n_epochs": 4}
+    make_hasher(method, 16, log_dir=str(directory), random_state=0, **sizes, **parameters).fit(*blobs())
     log = EventAccumulator(str(directory)).Reload()
     return {name: log.Scalars(name) for name in log.Tags()["scalars"]}
 
 
-@both_presets
-def test_scalars_of_every_epoch_go_to_the_log_directory(preset: str, tmp_path: Path) -> None:
+@both_agents
+def test_scalars_of_every_epoch_go_to_the_log_directory(method: str, tmp_path: Path) -> None:
     threads = threading.active_count()
-    scalars = logged(tmp_path / "log", preset)
+    scalars = logged(tmp_path / "log", method)
     assert threading.active_count() == threads
     assert set(scalars) == EVERY_EPOCH
     for events in scalars.values():
@@ -42,9 +42,9 @@ def test_scalars_of_every_epoch_go_to_the_log_directory(preset: str, tmp_path: P
     assert scalars["epsilon"][0].value == 1
 
 
-@both_presets
-def test_images_held_out_are_probed_after_every_epoch(preset: str, tmp_path: Path) -> None:
-    scalars = logged(tmp_path / "log", preset, hold_out=0.25)
+@both_agents
+def test_images_held_out_are_probed_after_every_epoch(method: str, tmp_path: Path) -> None:
+    scalars = logged(tmp_path / "log", method, validation_fraction=0.25)
     assert set(scalars) == EVERY_EPOCH | {"probe_map"}
     assert all(0 < event.value <= 1 for event in scalars["probe_map"])
 

@@ -5,11 +5,9 @@ import pytest
 import torch
 
 from drlh.core.codes import Codes
-from drlh.hashers.drlh import policies
-from drlh.hashers.drlh.network import LookAhead, WalkNetwork, flip_values
-from drlh.hashers.drlh.policies import PaperPolicy, Trace, WalkPolicy, start_signs
-from drlh.hashers.drlh.reward import Score
-from drlh.hashers.drlh.walk import walk
+from drlh.hashers.drlh.network import ValueHead, WalkNetwork, flip_values
+from drlh.hashers.drlh.reward import LogScore
+from drlh.hashers.drlh.walk import WalkPolicy, walk
 from drlh.hashers.drlh_paper.environment import (
     ActionSet,
     history_onehot,
@@ -18,10 +16,11 @@ from drlh.hashers.drlh_paper.environment import (
     step,
     two_bit_actions,
 )
-from drlh.hashers.drlh_paper.network import PaperNetwork
+from drlh.hashers.drlh_paper.network import GreedyPolicy, QNetwork
+from drlh.hashers.training.agents import Trace, start_signs
 
 N_FEATURES, N_CLASSES, N_BITS = 6, 4, 12
-Policy = WalkPolicy | PaperPolicy
+Policy = WalkPolicy | GreedyPolicy
 
 
 def make_projection() -> torch.Tensor:
@@ -31,23 +30,25 @@ def make_projection() -> torch.Tensor:
 def default_policy(max_steps: int = N_BITS, gamma: float = 0.5) -> WalkPolicy:
     with torch.random.fork_rng([]):
         torch.manual_seed(0)
-        network = WalkNetwork(N_FEATURES, N_CLASSES, N_BITS, n_branches=2, hidden=8).eval().requires_grad_(False)
+        network = (
+            WalkNetwork(N_FEATURES, N_CLASSES, N_BITS, ensemble_size=2, hidden_size=8).eval().requires_grad_(False)
+        )
         network.second.mul_(8)  # an agent that is sure of what it sees
-        embedding = torch.randint(0, 2, (N_CLASSES, N_BITS)).double() * 2 - 1
-    ahead = LookAhead(N_CLASSES, N_BITS).double().requires_grad_(False)
-    ahead.load_state_dict(network.ahead.state_dict())
-    return WalkPolicy(network, ahead, Score(embedding, 0.2), make_projection(), gamma, max_steps)
+        codewords = torch.randint(0, 2, (N_CLASSES, N_BITS)).double() * 2 - 1
+    head = ValueHead(N_CLASSES, N_BITS).double().requires_grad_(False)
+    head.load_state_dict(network.value_head.state_dict())
+    return WalkPolicy(network, head, LogScore(codewords, 0.2), make_projection(), gamma, max_steps)
 
 
-def paper_policy(max_steps: int = N_BITS, make: Callable[[int], ActionSet] = one_bit_actions) -> PaperPolicy:
+def paper_policy(max_steps: int = N_BITS, make: Callable[[int], ActionSet] = one_bit_actions) -> GreedyPolicy:
     actions = make(N_BITS)
     with torch.random.fork_rng([]):
         torch.manual_seed(0)
-        network = PaperNetwork(N_FEATURES, actions, hidden=(32, 32), dropout=0.5).requires_grad_(False)
+        network = QNetwork(N_FEATURES, actions, hidden_size=32, dropout=0.5).requires_grad_(False)
         for part in (*network.parameters(), network.code, network.history):  # values that change along the walk
             part.mul_(2)
     network.layers[-1].bias[-1] += 1  # of the stop: walks of all lengths
-    return PaperPolicy(network, actions, make_projection(), max_steps)
+    return GreedyPolicy(network, make_projection(), max_steps)
 
 
 def images(n: int = 40) -> torch.Tensor:
@@ -68,7 +69,7 @@ every_policy = pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
 
 def bits_of(policy: Policy, action: int) -> list[int]:
     """The bits an action flips; none for the stop."""
-    actions = policy.actions if isinstance(policy, PaperPolicy) else one_bit_actions(N_BITS)
+    actions = policy.network.actions if isinstance(policy, GreedyPolicy) else one_bit_actions(N_BITS)
     return [bit for bit in actions.bits[action].tolist() if bit < N_BITS]
 
 
@@ -110,7 +111,7 @@ def test_the_actions_of_a_trace_lead_from_each_code_to_the_next(make: Callable[.
 @pytest.mark.parametrize("max_steps", [2, N_BITS])
 def test_a_trace_ends_with_the_stop_or_at_the_limit(make: Callable[..., Policy], max_steps: int) -> None:
     policy, ends = make(max_steps), set()
-    stop = policy.actions.stop if isinstance(policy, PaperPolicy) else N_BITS
+    stop = policy.network.actions.stop if isinstance(policy, GreedyPolicy) else N_BITS
     for trace in all_traces(policy):
         n_flips = len(trace.codes) - 1
         stopped = trace.actions[-1] == stop
@@ -147,7 +148,7 @@ def test_codes_do_not_depend_on_how_many_images_walk_side_by_side(
 ) -> None:
     policy = make()
     together = policy.encode(images())
-    monkeypatch.setattr(policies, "_ROWS", 7)
+    monkeypatch.setattr(f"{type(policy).__module__}._ROWS", 7)
     np.testing.assert_array_equal(policy.encode(images()), together)
     alone = np.concatenate([policy.encode(row[None]) for row in images()])
     np.testing.assert_array_equal(alone, together)
@@ -156,9 +157,9 @@ def test_codes_do_not_depend_on_how_many_images_walk_side_by_side(
 
 def test_the_default_agent_walks_by_its_networks_labels() -> None:
     policy = default_policy()
-    labels = policy.network.branch_labels(images()).mean(dim=0).double()
+    labels = policy.network.member_probs(images()).mean(dim=0).double()
     start = start_signs(images(), policy.projection).double()
-    found = walk(policy.ahead, policy.score, labels, start, policy.gamma, policy.max_steps)
+    found = walk(policy.head, policy.score, labels, start, policy.gamma, policy.max_steps)
     np.testing.assert_array_equal(policy.encode(images()), (found.signs > 0).numpy())
 
 
@@ -166,10 +167,8 @@ def test_the_default_trace_shows_flip_values_and_a_stop_of_zero() -> None:
     policy = default_policy()
     trace = policy.trace(images()[:1], codebook_signs())
     signs = torch.from_numpy(trace.codes[:1]).double() * 2 - 1
-    labels = policy.network.labels(images()[:1]).double()
-    wanted = flip_values(
-        policy.ahead, policy.score, signs, policy.score.shares(signs), policy.score.pull(labels), labels, policy.gamma
-    )
+    labels = policy.network.class_probs(images()[:1]).double()
+    wanted = flip_values(policy.head, policy.score, signs, policy.score.posterior(signs), labels, policy.gamma)
     np.testing.assert_allclose(trace.values[0, :-1], wanted[0])
     assert (trace.values[:, -1] == 0).all()
 
@@ -179,7 +178,7 @@ def test_the_papers_agent_takes_the_greedy_action_of_its_network_on_the_literal_
     make: Callable[[int], ActionSet],
 ) -> None:
     policy = paper_policy(make=make)
-    network, actions = policy.network.eval(), policy.actions
+    network, actions = policy.network.eval(), policy.network.actions
     first = torch.cat([network.features.weight, network.code.T, network.history.flatten(0, 1).T], dim=1)
     codes = policy.encode(images())
     for row, feature in enumerate(images()):
