@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from drlh.bench.cells import cells_of
-from drlh.bench.records import arrays_of, read_records
+from drlh.bench.records import read_records
 from drlh.bench.runner import Bench
+from drlh.bench.store import arrays_of
 from drlh.core.codes import signs
 from drlh.core.errors import UserError
 from drlh.data.base import DataSet

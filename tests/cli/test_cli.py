@@ -76,7 +76,8 @@ def test_methods_as_json_lists_name_family_supervision_and_reference(run: Run) -
     names = [method["name"] for method in found]
     assert {"itq", "lsh", "onehot", "score-lsh"} <= set(names)
     assert names[-1] == "topline"
-    assert all(set(method) == {"name", "family", "supervised", "reference"} for method in found)
+    assert all(set(method) == {"name", "title", "family", "supervised", "reference"} for method in found)
+    assert {"name": "dqn", "title": "Deep Quantization Network"}.items() <= found[names.index("dqn")].items()
     table = run("methods").out
     assert all(name in table for name in names)
 
@@ -142,7 +143,7 @@ def test_codes_go_to_parquet_or_straight_into_an_index(run: Run, photos: Path, t
     assert run(*found, tmp_path / "s").json == hits
     assert "60 codes of 12 bits" in run("encode", model, "--data", photos, "--index", tmp_path / "s").out
     other = run("encode", model, "--data", photos / "dots", "--index", tmp_path / "s")
-    assert (other.code, "first_id" in other.err) == (2, True)
+    assert (other.code, "--first-id" in other.err, "--replace" in other.err) == (2, True, True)
     assert run("encode", model, "--data", photos / "dots", "--index", tmp_path / "s", "--replace").code == 0
 
 
@@ -515,4 +516,4 @@ def test_the_demo_writes_a_page_with_pictures_and_can_be_served(run: Run, tmp_pa
 def test_the_demo_ends_with_a_command_that_serves_what_it_made(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     made = {"records": [], "page": "d/index.html", "model": "d/drlh.model", "index": "d/index", "compare": "d/i=d/x"}
     monkeypatch.setattr("drlh.cli.demo.run_demo", lambda out, progress: made)
-    assert run("demo").out.endswith(": drlh serve d/drlh.model d/index --compare d/i=d/x\n")
+    assert run("demo").out.endswith(": drlh serve d/drlh.model --index d/index --compare d/i=d/x\n")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from drlh.bench.cells import Cell
-from drlh.bench.records import arrays_of, read_records, read_snapshots
+from drlh.bench.records import read_records, read_snapshots
 from drlh.bench.runner import Bench
+from drlh.bench.store import arrays_of
 from drlh.data.base import DataSet
 from drlh.evaluate.protocols import get_protocol
 from drlh.paper.snapshots import make_snapshot

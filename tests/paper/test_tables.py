@@ -2,6 +2,7 @@
 
 import pytest
 
+from drlh.bench.cells import changed_parameters
 from drlh.core.errors import UserError
 from drlh.evaluate.protocols import get_protocol
 from drlh.hashers.methods import is_reference, make_hasher, make_reference
@@ -45,3 +46,11 @@ def test_tables_are_found_by_name_and_mistakes_told() -> None:
     for names in ("etta", ""):
         with pytest.raises(UserError, match="ablation"):
             find_tables(names)
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
+def test_no_row_gives_a_parameter_its_default_value(table: Table) -> None:
+    # Records hold what differs from the defaults: such a row would not find its own.
+    for n_bits in (16, 32):
+        for row in table.rows(n_bits):
+            assert changed_parameters(row.method, row.parameters) == row.parameters

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from drlh.bench.records import SCORES, RecordStore
+from drlh.bench.store import SCORES, RecordStore
 
 Leave = Callable[..., None]
 

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from drlh.bench.groups import Group
-from drlh.bench.records import read_records
+from drlh.bench.records import Group, read_records
 from drlh.report.record_grids import comparison_grid, group_grid, method_label
 
 Leave = Callable[..., None]

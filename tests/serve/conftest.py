@@ -144,7 +144,7 @@ def reading(made: Made) -> Iterator[httpx.Client]:
 
 def serve_command(model: Path | str, index: Path | str, *options: str) -> list[str]:
     """The command line of a service that is a process of its own."""
-    return [sys.executable, "-m", "drlh", "serve", str(model), str(index), *options]
+    return [sys.executable, "-m", "drlh", "serve", str(model), "--index", str(index), *options]
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from drlh.bench.cells import Cell, changed_parameters, make_estimator
 from drlh.bench.machine import commit, machine, peak_memory_mb, reset_peak_memory, versions
-from drlh.bench.records import SCORES, Record, RecordStore
+from drlh.bench.store import SCORES, Record, RecordStore
 from drlh.core.codes import pack
 from drlh.core.errors import UserError
 from drlh.core.files import digest

@@ -34,7 +34,7 @@ def search(
     from drlh.index.opening import open_index
     from drlh.model import Model
 
-    pictures = None if html is None else _named_pictures(images, data_dir)
+    pictures = None if html is None and images is None else _named_pictures(images, data_dir)
     with open_index(index) as place:
         encoder = Model.load(model)
         encoder.check_index(place)

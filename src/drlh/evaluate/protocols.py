@@ -211,9 +211,9 @@ def load_split(path: str | Path, labels: Labels) -> StoredSplit:
         )
         rows, of_labels = about["rows"], about["labels"]
     except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path} is a damaged split file ({error!r}): make it anew") from error
+        raise UserError(f"{path} is a damaged split file ({error!r}): create it again") from error
     if split_digest(split) != rows:
-        raise UserError(f"{path} is a damaged split file: its rows do not have the digest it names; make it anew")
+        raise UserError(f"{path} is a damaged split file: its rows do not have the digest it names; create it again")
     if labels_digest(labels) != of_labels:
         raise UserError(f"{path} was made for other labels than the {len(labels)} given: use it with its own data")
     return stored

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from drlh.bench.records import SCORES, RecordStore
 from drlh.bench.runner import Bench
+from drlh.bench.store import SCORES, RecordStore
 from drlh.core.errors import UserError
 from drlh.core.processes import worker_pool
 from drlh.core.progress import Progress, quiet

@@ -8,8 +8,8 @@ from statistics import mean
 from typing import Any
 
 from drlh.bench.cells import Cell
-from drlh.bench.records import SCORES
 from drlh.bench.runner import Bench
+from drlh.bench.store import SCORES
 from drlh.core.errors import UserError
 from drlh.core.progress import Progress, quiet
 from drlh.data import DataSet

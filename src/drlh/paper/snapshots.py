@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from drlh.bench.cells import Cell
 from drlh.bench.machine import commit, machine, versions
-from drlh.bench.records import Arrays, Record
 from drlh.bench.runner import Bench
+from drlh.bench.store import Arrays, Record
 from drlh.evaluate.protocols import Split
 
 _MAX_POINTS, _N_WALKS = 2000, 6

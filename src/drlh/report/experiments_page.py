@@ -4,7 +4,8 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from drlh.bench.records import Record, read_records, read_snapshots
+from drlh.bench.records import read_records, read_snapshots
+from drlh.bench.store import Record
 from drlh.core.errors import UserError
 from drlh.paper.published import citation, published_training
 from drlh.report.demo_page import STYLE
@@ -29,7 +30,7 @@ def experiments_page(directory: Path) -> tuple[str, list[Drawing]]:
     """(the page, its figures) of all records below a directory."""
     records, snapshots = read_records(directory), read_snapshots(directory)
     if not records and not snapshots:
-        raise UserError(f"{directory} holds no records: fill it with drlh bench paper --records {directory}")
+        raise UserError(f"{directory} holds no records: drlh bench paper fills it")
     drawings = all_figures(records) + snapshot_figures(snapshots)
     sections = {
         "The paper's tables": "".join(_grids(paper_grids(name, records)) for name in COMPARED),
@@ -54,13 +55,13 @@ def _head(records: Sequence[Record]) -> str:
     machines = sorted({f"{r['machine']['system']}, {r['machine']['cores']} cores" for r in records})
     seconds = sum(record["fit_seconds"] + record["encode_seconds"] for record in records)
     hours = f"{seconds / 3600:.1f} hours of fitting and encoding on {'; '.join(machines) or 'no machine'}, no GPU"
-    told = (
+    ours = (
         f"{len(records):,} records, {hours}. mAP is tie-aware: the exact mean over all orders of images at equal "
         "distance; ± is the standard deviation over seeds, each a split and a start of its own."
     )
     times = "; ".join(f"{data}: {time}" for data, time in published_training().items())
     theirs = f"The paper: {citation()}. It gives as training time: {times}."
-    return f'<p>{html.escape(told)}</p><p class="faint">{html.escape(theirs)}</p>'
+    return f'<p>{html.escape(ours)}</p><p class="faint">{html.escape(theirs)}</p>'
 
 
 def _grids(grids: Sequence[Grid]) -> str:

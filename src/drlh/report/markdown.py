@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from drlh.bench.records import Record
+from drlh.bench.store import Record
 from drlh.core.errors import UserError
 from drlh.core.files import write_text
 from drlh.report.paper_grids import COMPARED, VARIED, paper_grids
@@ -31,7 +31,7 @@ def filled(text: str, blocks: Mapping[str, str], page: str | Path) -> str:
 
 
 def fill_page(page: Path, blocks: Mapping[str, str]) -> bool:
-    """Writes the page anew where its tables have moved; says whether they had."""
+    """Rewrites the page if its tables have changed; returns whether they had."""
     try:
         text = page.read_text(encoding="utf-8")
     except OSError as error:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
-from drlh.bench.groups import Group, by_group
-from drlh.bench.records import Record, arrays_of
+from drlh.bench.records import Group, by_group
+from drlh.bench.store import Record, arrays_of
 from drlh.hashers.methods import DEFAULT_METHOD
 from drlh.paper.tables import BUDGETS, CNN_ROLES, Row
 from drlh.report.drawing import (

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from drlh.bench.groups import Group, by_group
-from drlh.bench.records import Record
+from drlh.bench.records import Group, by_group
+from drlh.bench.store import Record
 from drlh.hashers.methods import find_method
 from drlh.paper.published import published_curve, published_features, published_map, published_rows
 from drlh.paper.tables import CNN_ROLES, PAPER_METHOD, TABLES, Row, Table

@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from statistics import mean
 
-from drlh.bench.groups import Group, by_group
-from drlh.bench.records import Record, arrays_of
+from drlh.bench.records import Group, by_group
+from drlh.bench.store import Record, arrays_of
 from drlh.core.errors import UserError
 from drlh.evaluate.bootstrap import paired_bootstrap
 from drlh.hashers.methods import DEFAULT_METHOD, find_method

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.bench.groups import Group, by_group
-from drlh.bench.records import Record, arrays_of
+from drlh.bench.records import Group, by_group
+from drlh.bench.store import Record, arrays_of
 from drlh.hashers.methods import find_method
 from drlh.report.drawing import INK, OURS, PALETTE, QUIET, Drawing, to_svg
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from statistics import mean
 from typing import Any
 
-from drlh.bench.groups import Group
-from drlh.bench.records import Record
+from drlh.bench.records import Group
+from drlh.bench.store import Record
 from drlh.paper.published import published_curve
 from drlh.paper.tables import CNN_ROLES, PAPER_METHOD, STEP_LIMITS, TABLES
 from drlh.report.drawing import OURS, PALETTE, QUIET, Drawing, log_ticks, to_svg
