@@ -1,12 +1,16 @@
-"""Waiting requests become one batch; nobody gets the answer or the fault of another."""
+"""Waiting requests become one batch; no request gets the answer or the error of another."""
 
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
+from tests.serve.conftest import Made
 
-from drlh.serve.batching import Batcher
+from drlh.core.errors import UserError
+from drlh.model import Model
+from drlh.serve.batching import Batcher, Encoded, Inference
 from drlh.serve.responses import Refusal
 
 
@@ -74,3 +78,37 @@ def test_a_full_line_is_refused_and_who_goes_away_costs_nothing() -> None:
 
     asyncio.run(ask())
     assert worked == [0, 2]
+
+
+def test_pictures_and_features_share_a_pass_and_keep_their_order(made: Made) -> None:
+    model, others = Model.load(made.model()), made.others
+    assert others.images is not None
+    assert others.features is not None
+    pictures, features = [others.images.read(row) for row in range(40)], others.features
+    sizes: list[int] = []
+
+    async def ask() -> list[Encoded]:
+        with ThreadPoolExecutor(1) as thread, ThreadPoolExecutor(2) as decoders:
+            inference = Inference(model, thread, decoders, max_queue=100, observe=sizes.append)
+            return await asyncio.gather(
+                *(
+                    inference.encode_features(features[row].tolist())
+                    if row % 3
+                    else inference.encode_picture(pictures[row])
+                    for row in range(40)
+                )
+            )
+
+    encoded = asyncio.run(ask())
+    assert sum(sizes) == 40
+    assert len(sizes) < 40
+    np.testing.assert_array_equal(np.concatenate([one.packed for one in encoded]), model.encode(features))
+    np.testing.assert_allclose(np.stack([one.features for one in encoded]), features, rtol=1e-6)
+
+
+def test_features_that_the_model_does_not_take_are_refused(made: Made) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        inference = Inference(Model.load(made.model()), thread, thread, max_queue=9, observe=lambda size: None)
+        for features, sentence in (([1.0], "got \\(1, 1\\)"), ([2e9] * 64, "between -1e\\+09 and 1e\\+09")):
+            with pytest.raises(UserError, match=sentence):
+                inference.feature_row(features)

@@ -71,7 +71,8 @@ class Service:
 
     async def decode(self, image: UploadFile) -> tuple[bytes, Picture]:
         """The bytes of an uploaded picture and its pixels."""
-        return await self.run_decoding(partial(read_upload, image.file, self.settings.limits))
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._decoders, read_upload, image.file, self.settings.limits)
 
     async def run_decoding(self, work: Callable[[], Result]) -> Result:
         """`work` on one of the threads that decode pictures."""
