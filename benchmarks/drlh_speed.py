@@ -3,7 +3,7 @@
     OMP_NUM_THREADS=1 python benchmarks/drlh_speed.py [--parts learning,encoding,scaling] [--data FILE.npz]
         [--json RECORD.json] [--plot PICTURE.svg]
 
-`learning`: environment steps a second of the paper's agent (`DRLHPaper`) and of stable-baselines3's DQN on `HashingEnv`,
+`learning`: environment steps a second of the paper's agent and of stable-baselines3's DQN on `HashingEnv`,
 with the same layers, loss, optimiser, exploration, memory and batch. After every N steps of the environment both
 learn from one batch of N remembered steps. Stable-baselines3 gets one environment, with the observation as a
 dictionary and flattened, and a vector of them; the faster of the first two counts.

@@ -29,7 +29,7 @@ from drlh.serve.service import Service
 from drlh.stages import encode_data, fit_model
 
 N_ITEMS, N_BITS, TOKEN = 240, 16, "a-token-for-the-tests"
-QUICK = {"drlh": {"n_epochs": 4, "n_branches": 1, "hidden": 32}, "itq": {}}
+QUICK = {"drlh": {"n_epochs": 4, "ensemble_size": 1, "hidden_size": 32}, "itq": {}}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from tests.index.brute_force import BruteForce
 from tests.serve.conftest import N_BITS, Client, Made, Serve, picture_of, running
 
 from drlh.core.codes import hamming_distances, unpack
-from drlh.hashers.methods import load_hasher
+from drlh.hashers.model_file import load_hasher
 from drlh.index.details import Details
 from drlh.index.local.index import LocalIndex
 from drlh.serve.app import create_app
@@ -46,7 +46,7 @@ def test_features_code_id_and_picture_of_one_item_find_the_same(reading: httpx.C
 
 def test_each_hit_shows_its_code_and_where_it_differs(reading: httpx.Client, made: Made) -> None:
     answer = reading.post("/search", json={"id": 3, "k": 50}).json()
-    hasher, _ = load_hasher(made.model())
+    hasher: Any = load_hasher(made.model())
     assert made.dataset.features is not None
     codes = hasher.transform(made.dataset.features)
     assert answer["bits"] == "".join(map(str, codes[3]))
