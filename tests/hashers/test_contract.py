@@ -111,6 +111,13 @@ def test_similar_images_get_nearer_codes_than_others(method: Method) -> None:
 
 
 @every_method
+def test_codes_have_the_names_scikit_learn_gives_features(method: Method) -> None:
+    hasher = fitted(method, 8).set_output(transform="pandas")
+    table = hasher.transform(blobs(5, seed=1)[0])
+    assert list(table.columns) == [f"{type(hasher).__name__.lower()}{bit}" for bit in range(8)]
+
+
+@every_method
 @pytest.mark.parametrize("n_bits", [0, -1, 1.5, "many"])
 def test_a_wrong_n_bits_is_one_clear_sentence(method: Method, n_bits: object) -> None:
     hasher = clone(make_hasher(method.name)).set_params(n_bits=n_bits)

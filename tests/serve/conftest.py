@@ -35,7 +35,7 @@ from drlh.serve.service import Service
 from drlh.serve.settings import Limits, ServiceSettings
 
 N_ITEMS, N_BITS, TOKEN = 240, 16, "a-token-for-the-tests"
-QUICK = {"drlh": {"n_epochs": 4, "n_branches": 1, "hidden": 32}, "itq": {}}
+QUICK = {"drlh": {"n_epochs": 4, "ensemble_size": 1, "hidden_size": 32}, "itq": {}}
 
 
 @dataclass(frozen=True)

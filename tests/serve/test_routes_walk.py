@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from tests.serve.conftest import Client, Made, bearer, picture_of
 
-from drlh.hashers.drlh.hasher import DRLH
+from drlh.hashers.methods import make_hasher
 from drlh.model import Model
 from drlh.serve.responses import json_response
 from drlh.serve.routes_walk import walk_fields
@@ -60,15 +60,16 @@ def test_other_methods_do_not_walk(client: Client, made: Made) -> None:
         assert "only DRLH walks" in answer.json()["error"]
 
 
-@pytest.mark.parametrize("parameters", [{"max_steps": 1}, {"preset": "paper", "flips": 2, "n_epochs": 1, "hidden": 8}])
+@pytest.mark.parametrize("parameters", [{"max_steps": 1, "ensemble_size": 1}, {"max_flips": 2, "hidden_size": 8}])
 def test_a_step_limit_is_told_and_pairs_of_bits_are_listed(made: Made, parameters: dict[str, object]) -> None:
-    quick = {"n_epochs": 1, "n_branches": 1} | parameters
+    method = "drlh-paper" if "max_flips" in parameters else "drlh"
     assert made.dataset.features is not None
-    model = Model(DRLH(8, random_state=0, **quick).fit(made.dataset.features, made.dataset.labels))
+    hasher = make_hasher(method, 8, random_state=0, n_epochs=1, **parameters)
+    model = Model(hasher.fit(made.dataset.features, made.dataset.labels))
     for row in range(20):
         features = made.dataset.features[row]
         answer = walk_fields(model, features)
-        pairs = 28 if "flips" in parameters else 0
+        pairs = 28 if "max_flips" in parameters else 0
         assert len(answer["actions"]) == len(answer["steps"][0]["q"]) == 8 + pairs + 1
         for before, after in zip(answer["steps"], answer["steps"][1:], strict=False):
             assert after["flipped"] == answer["actions"][before["action"]]

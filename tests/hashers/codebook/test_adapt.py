@@ -26,22 +26,22 @@ def pairs_confused(n_classes: int) -> np.ndarray:
 @given(st.integers(2, 12), st.floats(0.05, 0.5), st.floats(0, 1), st.integers(0, 10**6))
 @settings(deadline=None, max_examples=60)
 def test_the_target_has_the_diagonal_mean_and_peak_it_promises(
-    n_classes: int, strength: float, spread: float, seed: int
+    n_classes: int, strength: float, separation: float, seed: int
 ) -> None:
     posteriors = np.random.default_rng(seed).dirichlet(np.full(n_classes, 0.3), 50)
-    target = agreement_target(confusion_of(posteriors), strength=strength, spread=spread)
+    target = agreement_target(confusion_of(posteriors), strength=strength, separation=separation)
     off = ~np.eye(n_classes, dtype=bool)
     assert (target.diagonal() == 1).all()
     np.testing.assert_allclose(target, target.T)
     assume(target[off].min() > -1)  # codewords cannot be farther apart: there the mean is cut off
-    mean = -spread / (n_classes - 1)
+    mean = -separation / (n_classes - 1)
     assert target[off].mean() == pytest.approx(mean, abs=1e-9)
     if n_classes > 2:
         assert target[off].max() == pytest.approx(mean + strength, abs=1e-9)
 
 
 def test_the_most_confused_pair_is_wanted_nearest() -> None:
-    target = agreement_target(confusion_of(pairs_confused(6)), strength=0.4, spread=0.9)
+    target = agreement_target(confusion_of(pairs_confused(6)), strength=0.4, separation=0.9)
     np.fill_diagonal(target, -2)
     assert sorted(np.unravel_index(target.argmax(), target.shape)) == [0, 1]
 
@@ -49,7 +49,7 @@ def test_the_most_confused_pair_is_wanted_nearest() -> None:
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_classes_that_are_all_confused_alike_stay_equidistant(n_classes: int) -> None:
     alike = np.full((n_classes, n_classes), 0.02) + 0.1 * np.eye(n_classes)
-    target = agreement_target(alike, strength=0.4, spread=0.9)
+    target = agreement_target(alike, strength=0.4, separation=0.9)
     off = ~np.eye(n_classes, dtype=bool)
     np.testing.assert_allclose(target[off], -0.9 / (n_classes - 1), atol=1e-6)
 
@@ -75,7 +75,7 @@ def test_moved_codewords_are_never_farther_from_the_target(
 @pytest.mark.parametrize("seed", range(8))
 def test_no_single_flip_brings_moved_codewords_nearer_the_target(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    target = agreement_target(confusion_of(rng.dirichlet(np.full(6, 0.3), 50)), strength=0.4, spread=0.9)
+    target = agreement_target(confusion_of(rng.dirichlet(np.full(6, 0.3), 50)), strength=0.4, separation=0.9)
     moved = move_codewords(rng.choice([-1.0, 1.0], (6, 16)), target, rng, n_starts=1)
     least = squared_error(moved, target)
     for row, bit in np.ndindex(moved.shape):
@@ -87,7 +87,7 @@ def test_no_single_flip_brings_moved_codewords_nearer_the_target(seed: int) -> N
 @pytest.mark.parametrize("n_bits", [16, 48])
 def test_codewords_of_confused_classes_end_nearer_than_all_others(n_bits: int) -> None:
     begin = make_codebook(6, n_bits, random_state=0).signs.astype(np.float64)
-    target = agreement_target(confusion_of(pairs_confused(6)), strength=0.4, spread=0.9)
+    target = agreement_target(confusion_of(pairs_confused(6)), strength=0.4, separation=0.9)
     moved = move_codewords(begin, target, np.random.default_rng(0))
     agreements = moved @ moved.T / n_bits
     others = [agreements[a, b] for a in range(6) for b in range(a) if (a, b) != (1, 0)]

@@ -225,10 +225,10 @@ def test_codewords_of_confused_classes_move_nearer_at_half_time_and_not_before()
     assert agreements[0, 1] > max(others)
 
 
-def test_without_following_the_codebook_stays() -> None:
+def test_without_adaptation_the_codebook_stays() -> None:
     learner = make_learner(n_epochs=4)
     begin = learner.score.codewords.clone()
-    assert torch.equal(learned(learner).codewords, begin)
+    assert torch.equal(learned(learner).score.codewords, begin)
 
 
 def stated(learner: WalkLearner) -> float:

@@ -62,7 +62,7 @@ def test_the_first_layer_is_one_linear_layer_on_the_concatenation(
 ) -> None:
     actions = make(N_BITS)
     torch.manual_seed(0)
-    network = QNetwork(N_FEATURES, actions, hidden=(9, 11), dropout=0.5).eval()
+    network = QNetwork(N_FEATURES, actions, hidden_size=9, dropout=0.5).eval()
     features, state = torch.randn(12, N_FEATURES), walked(actions, n_steps)
     literal = nn.Sequential(one_linear(network), nn.ReLU(), network.layers[0], nn.ReLU(), network.layers[1])
     wanted = literal(literal_input(features, state, actions))
@@ -74,12 +74,12 @@ def test_the_first_layer_is_one_linear_layer_on_the_concatenation(
 def test_gradients_are_those_of_the_one_linear_layer(make: Callable[[int], ActionSet]) -> None:
     actions = make(N_BITS)
     torch.manual_seed(0)
-    network = QNetwork(N_FEATURES, actions, hidden=(9,), dropout=0.0)
+    network = QNetwork(N_FEATURES, actions, hidden_size=9, dropout=0.0)
     features, state = torch.randn(12, N_FEATURES), walked(actions, 15)
     network(network.image(features), state).square().sum().backward()
     linear = one_linear(network)
-    values = network.layers[0](torch.relu(linear(literal_input(features, state, actions))))
-    values.square().sum().backward()
+    literal = nn.Sequential(linear, nn.ReLU(), network.layers[0], nn.ReLU(), network.layers[1])
+    literal(literal_input(features, state, actions)).square().sum().backward()
     whole = linear.weight.grad
     assert whole is not None
     torch.testing.assert_close(network.features.weight.grad, whole[:, :N_FEATURES])

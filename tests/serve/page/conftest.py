@@ -23,7 +23,7 @@ PLACES = """async () => {
   return loosen((await answer.json()).points);
 }"""
 # People look at the pictures of these tests, so the agent has learnt more than those of other tests.
-LEARNT = {"drlh": {"n_epochs": 40, "n_branches": 2, "hidden": 128}, "itq": {}}
+LEARNT = {"drlh": {"n_epochs": 40, "ensemble_size": 2, "hidden_size": 128}, "itq": {}}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 

@@ -41,15 +41,11 @@ class BchCode:
     generator: int  # polynomial of degree n - k
 
 
-def _check_m(m: int) -> None:
-    if m not in PRIMITIVE_POLYNOMIALS:
-        raise UserError(f"m must lie in 3..12 for a BCH code of length 2^m - 1: got m={m}")
-
-
 @cache
 def field_tables(m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """`antilog[i]` = alpha^i for i < 2(2^m - 1), and its inverse `log` (log[0] means nothing)."""
-    _check_m(m)
+    if m not in PRIMITIVE_POLYNOMIALS:
+        raise UserError(f"m must lie in 3..12 for a BCH code of length 2^m - 1: got m={m}")
     n = (1 << m) - 1
     antilog, log = np.zeros(2 * n, np.int64), np.zeros(n + 1, np.int64)
     element = 1
@@ -107,9 +103,12 @@ def polynomial_remainder(dividend: int, divisor: int) -> int:
 
 
 @cache
-def _bch_codes(m: int) -> tuple[BchCode, ...]:
-    """The generator of design distance d has the roots alpha^1 .. alpha^(d-1)."""
-    _check_m(m)
+def bch_codes(m: int) -> tuple[BchCode, ...]:
+    """All codes of length 2^m - 1, from the largest dimension to the repetition code [n, 1, n].
+
+    The generator of design distance d has the roots alpha^1 .. alpha^(d-1).
+    """
+    field_tables(m)  # refuses an m without a field
     n = (1 << m) - 1
     # A new generator begins at each power that no earlier power brought along: the first of its coset.
     leaders = [power for power in range(1, n) if min(cyclotomic_coset(m, power)) == power]
@@ -118,11 +117,6 @@ def _bch_codes(m: int) -> tuple[BchCode, ...]:
         generator = polynomial_product(generator, minimal_polynomial(m, leader))
         codes.append(BchCode(n, n + 1 - generator.bit_length(), following, generator))
     return tuple(codes)
-
-
-def bch_codes(m: int) -> list[BchCode]:
-    """All codes of length 2^m - 1, from the largest dimension to the repetition code [n, 1, n]."""
-    return list(_bch_codes(m))
 
 
 def generator_matrix(code: BchCode) -> Bits:

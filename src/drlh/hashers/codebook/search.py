@@ -28,7 +28,9 @@ def search_codewords(n_classes: int, n_bits: int, bound: int, rng: np.random.Gen
 
     No minimum distance passes `bound`: reaching it ends the search.
     """
-    k, found = _dimension(n_classes, n_bits), []
+    # Enough messages for the classes and, up to a point, as many different columns as bits.
+    k = max((n_classes - 1).bit_length(), min(n_bits.bit_length(), _LARGEST_DIMENSION_FOR_VARIETY))
+    found = []
     for start, source in _bch_starts(k, n_bits):
         columns = _best_columns(start, k, n_bits, bound, rng)
         linear = _select(columns, k, n_classes)
@@ -57,11 +59,6 @@ def distance_quality(codewords: Codes) -> tuple[int, float]:
 
 
 # Linear codes as lists of columns.
-
-
-def _dimension(n_classes: int, n_bits: int) -> int:
-    """Enough messages for the classes and, up to a point, as many different columns as bits."""
-    return max((n_classes - 1).bit_length(), min(n_bits.bit_length(), _LARGEST_DIMENSION_FOR_VARIETY))
 
 
 def _bch_starts(k: int, n_bits: int) -> list[tuple[Columns, str]]:

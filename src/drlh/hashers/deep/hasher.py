@@ -21,9 +21,7 @@ from drlh.hashers.deep.objective import Objective, Task
 from drlh.hashers.training.checkpoint import build_from_arrays, state_arrays
 from drlh.hashers.training.checks import Check, is_count, is_whole
 from drlh.hashers.training.epochs import EpochHasher
-from drlh.hashers.training.probe import hold_out
-from drlh.hashers.training.scaling import column_scale, powered
-from drlh.hashers.training.sizes import epochs_for, sizes_for
+from drlh.hashers.training.preparation import column_scale, epochs_for, hold_out, powered, sizes_for
 from drlh.networks.backbone import Body
 
 _ENSEMBLE_SIZE = 4  # DRLH's networks: the hidden layer here has as many units as all of theirs together

@@ -19,7 +19,7 @@ from drlh.hashers.drlh.walk import WalkPolicy
 from drlh.hashers.training.agents import AgentHasher, start_signs
 from drlh.hashers.training.checkpoint import build_from_arrays, state_arrays
 from drlh.hashers.training.checks import Check, count, fraction, not_negative, number, positive
-from drlh.hashers.training.sizes import epochs_for, loss_weight_exponent_for, sizes_for
+from drlh.hashers.training.preparation import epochs_for, loss_weight_exponent_for, sizes_for
 
 _MAX_CONFIDENCE = 0.955  # a surer statement leaves too few codes between two codewords (CIFAR-10, VOC)
 

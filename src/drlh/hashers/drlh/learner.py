@@ -20,11 +20,10 @@ from drlh.hashers.codebook.adapt import agreement_target, move_codewords
 from drlh.hashers.drlh.network import WalkNetwork, flip_values
 from drlh.hashers.drlh.reward import LogScore, inverse_temperature, mean_certainty, mean_label_share
 from drlh.hashers.drlh.walk import walk
-from drlh.hashers.training.agents import distance_to_own, random_signs
+from drlh.hashers.training.agents import EpochReport, distance_to_own, random_signs
 from drlh.hashers.training.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
 from drlh.hashers.training.distributed import Shard, broadcast_module, per_rank_rng
 from drlh.hashers.training.epochs import epoch_rngs, one_cycle, parameter_groups
-from drlh.hashers.training.reports import EpochReport
 
 _CONFUSION_RATE = 0.01  # of the running mean of confusions
 _CERTAINTY_RATE = 1 / 40  # of that of certainty: what was doubtful epochs ago no longer counts

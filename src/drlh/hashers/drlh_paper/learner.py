@@ -15,11 +15,10 @@ from drlh.hashers.drlh_paper.environment import State, start_state, step
 from drlh.hashers.drlh_paper.network import QNetwork
 from drlh.hashers.drlh_paper.replay import ReplayMemory, Transitions
 from drlh.hashers.drlh_paper.reward import Reward, guided_actions
-from drlh.hashers.training.agents import distance_to_own, random_signs
+from drlh.hashers.training.agents import EpochReport, distance_to_own, random_signs
 from drlh.hashers.training.checkpoint import Arrays, load_module, load_optimizer, module_arrays, optimizer_arrays
 from drlh.hashers.training.distributed import Shard, broadcast_module, per_rank_rng
 from drlh.hashers.training.epochs import epoch_rngs
-from drlh.hashers.training.reports import EpochReport
 
 
 @dataclass(frozen=True)

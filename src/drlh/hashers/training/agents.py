@@ -3,8 +3,11 @@
 `AgentHasher` is the estimator's frame. An agent brings its learner, which runs epochs, and its policy, which walks.
 """
 
+import time
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -18,11 +21,23 @@ from drlh.core.errors import UserError
 from drlh.core.progress import Progress
 from drlh.hashers.base import Features
 from drlh.hashers.codebook.codebook import KINDS
-from drlh.hashers.training.checks import Check, count, fraction
+from drlh.hashers.training.checks import Check, check_values, count, fraction
 from drlh.hashers.training.epochs import EpochHasher, Resumable
-from drlh.hashers.training.probe import hold_out
-from drlh.hashers.training.reports import EpochReport, scalar_writer
-from drlh.hashers.training.scaling import column_scale, powered
+from drlh.hashers.training.preparation import column_scale, hold_out, powered
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """What an epoch was like, for progress and plots."""
+
+    epoch: int
+    epsilon: float
+    loss: float
+    mean_return: float  # undiscounted, for each image
+    mean_steps: float
+    stopped: float  # share of the walks that ended by a stop
+    end_distance: float  # Hamming distance from a walk's end to the nearest codeword of the image's own classes
+    probe_map: float | None = None  # tie-aware mAP of the validation images, where there are some
 
 
 @dataclass(frozen=True)
@@ -81,6 +96,31 @@ def distance_to_own(signs: Tensor, codewords: Tensor, labels: Tensor) -> Tensor:
     return torch.where(torch.isinf(nearest), 0.0, nearest)
 
 
+@contextmanager
+def scalar_writer(directory: str | None) -> Iterator[Callable[[EpochReport], None]]:
+    """Writes each epoch's report for TensorBoard, where a directory is given."""
+    if directory is None:
+        yield lambda report: None
+        return
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise UserError("log_dir needs the package tensorboard: pip install tensorboard") from error
+    try:
+        writer = SummaryWriter(directory)
+    except OSError as error:
+        raise UserError(f"cannot write to log_dir {directory}: {error.strerror}; choose another directory") from error
+
+    def write(report: EpochReport) -> None:
+        for name, value in asdict(report).items():
+            if name != "epoch" and value is not None:
+                writer.add_scalar(name, value, report.epoch, time.time())
+        writer.flush()
+
+    with writer:  # it has a thread of its own
+        yield write
+
+
 class AgentHasher(EpochHasher):
     """An agent walks from a start code to the code of an image; subclasses bring learner and policy."""
 
@@ -123,7 +163,7 @@ class AgentHasher(EpochHasher):
         self, features: Features, labels: NDArray[Any] | None, rng: np.random.Generator, progress: Progress
     ) -> None:
         assert labels is not None  # a supervised method
-        self._check([*_SHARED_CHECKS, *self._checks()], lambda name: getattr(self, name))
+        check_values(type(self).__name__, [*_SHARED_CHECKS, *self._checks()], lambda name: getattr(self, name))
         seed = int(rng.integers(2**31))
         features, labels, probe = hold_out(features, labels, self.validation_fraction, rng)
         if self.backbone is None:

@@ -6,7 +6,7 @@ from drlh.core.errors import UserError
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.hashers.drlh.hasher import DRLH
 from drlh.hashers.training.agents import distance_to_own
-from drlh.hashers.training.probe import hold_out
+from drlh.hashers.training.preparation import hold_out, loss_weight_exponent_for, sizes_for
 
 
 def rows(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -66,3 +66,22 @@ def test_distance_to_the_nearest_own_codeword_worked_by_hand() -> None:
     several = torch.tensor([[1, 1], [0, 0]])
     assert distance_to_own(signs, codewords, several).tolist() == [0, 0]
     assert distance_to_own(signs, codewords, torch.tensor([[0, 1], [1, 0]])).tolist() == [2, 1]
+
+
+def test_few_features_meet_a_wider_network_of_about_the_same_cost() -> None:
+    many, few = sizes_for(5000, 1280), sizes_for(5000, 512)
+    assert few["hidden_size"] * 512 == pytest.approx(many["hidden_size"] * 1280, rel=0.01)
+    assert few["dropout"] < many["dropout"]
+    assert few["feature_dropout"] < many["feature_dropout"]
+
+
+@pytest.mark.parametrize("n_features", [1, 64, 512, 1280, 4096])
+def test_sizes_stay_in_their_range(n_features: int) -> None:
+    sizes = sizes_for(5000, n_features)
+    assert 256 <= sizes["hidden_size"] <= 1024
+    assert 0.3 <= sizes["dropout"] <= 0.5
+    assert 0.1 <= sizes["feature_dropout"] <= 0.3
+
+
+def test_only_many_images_have_hard_ones_that_count_more() -> None:
+    assert [loss_weight_exponent_for(n) for n in (100, 19_999, 20_000, 1_000_000)] == [0, 0, 1, 1]
