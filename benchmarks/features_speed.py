@@ -30,7 +30,7 @@ from drlh.data.base import ArrayImages, DataSet, Images
 from drlh.data.some_images import SomeImages
 from drlh.features import Extractor, extract, extract_to_npz, make_extractor
 from drlh.features.making import converted_network
-from drlh.features.network import Network
+from drlh.features.onnx_network import Network
 
 
 @dataclass(frozen=True)

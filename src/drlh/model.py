@@ -200,12 +200,13 @@ class Model:
     @cached_property
     def extractor(self) -> Extractor:
         """What makes the features that the hasher was fitted on; built when first asked for."""
-        if not self.reads_pictures:
+        settings = self.notes.get("extractor")
+        if not settings:
             raise UserError(
                 "this model cannot read pictures, for it was fitted on features of unknown origin: give it features, "
                 "or fit it on pictures or on a file of `drlh features`"
             )
-        return extractor_from(self.notes["extractor"])
+        return extractor_from(settings)
 
     def check_features(self, features: NDArray[Any]) -> NDArray[Any]:
         """`features` if they are rows as the hasher takes them."""

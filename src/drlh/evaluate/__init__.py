@@ -1,19 +1,39 @@
-"""Metrics (pure functions) and protocols (frozen, versioned)."""
+"""Metrics (pure functions) and protocols (frozen, versioned). Names are loaded on first use."""
 
-from drlh.evaluate.counts import LevelCounts, count_levels, level_counts
-from drlh.evaluate.legacy import LEGACY, legacy_mean_average_precision
-from drlh.evaluate.metrics import (
-    average_precisions,
-    average_precisions_of,
-    mean_average_precision,
-    normalized_gains,
-    precisions_at,
-    precisions_by_radius,
-    radius_average_precisions,
-    recalls_at,
-    recalls_by_radius,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from drlh.evaluate.counts import LevelCounts, count_levels, level_counts
+    from drlh.evaluate.legacy import LEGACY, legacy_mean_average_precision
+    from drlh.evaluate.metrics import (
+        average_precisions,
+        average_precisions_of,
+        mean_average_precision,
+        normalized_gains,
+        precisions_at,
+        precisions_by_radius,
+        radius_average_precisions,
+        recalls_at,
+        recalls_by_radius,
+    )
+
+_MODULES = {
+    "LEGACY": "legacy",
+    "LevelCounts": "counts",
+    "average_precisions": "metrics",
+    "average_precisions_of": "metrics",
+    "count_levels": "counts",
+    "legacy_mean_average_precision": "legacy",
+    "level_counts": "counts",
+    "mean_average_precision": "metrics",
+    "normalized_gains": "metrics",
+    "precisions_at": "metrics",
+    "precisions_by_radius": "metrics",
+    "radius_average_precisions": "metrics",
+    "recalls_at": "metrics",
+    "recalls_by_radius": "metrics",
+}
 __all__ = [
     "LEGACY",
     "LevelCounts",
@@ -30,3 +50,10 @@ __all__ = [
     "recalls_at",
     "recalls_by_radius",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

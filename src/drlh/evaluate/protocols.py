@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import drlh.evaluate.split_rules as split_rules
 from drlh.core.errors import UserError
 from drlh.core.files import check_format, digest, read_npz, write_npz
 from drlh.data.labels import Labels
-from drlh.evaluate import split_rules
 from drlh.evaluate.counts import one_label_set
 from drlh.evaluate.ranking import Divisor
 from drlh.evaluate.splits import Shuffle, Split, split_digest

@@ -49,7 +49,7 @@ def extractor_from(settings: dict[str, Any], *, weights: str | Path | None = Non
         settings = {**settings, "weights_file": str(Path(weights).resolve())}
     name = str(settings.get("name"))
     if name in LITE or name in FILES:
-        from drlh.features.network import Network
+        from drlh.features.onnx_network import Network
 
         _check(settings, {"name": name, "version": VERSION, "weights": ""})
         return Network(settings, converted_network(settings))

@@ -11,7 +11,7 @@ from PIL import Image
 from drlh.core.errors import UserError
 from drlh.data.picture import Picture
 from drlh.features.extractor import Extractor, Features, squash
-from drlh.features.network import open_session
+from drlh.features.onnx_network import open_session
 from drlh.networks.alexnet import DEVIATION, MEAN
 
 _MEAN, _DEVIATION = ((np.array(value) * 255).astype(np.float32) for value in (MEAN, DEVIATION))

@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from drlh.core.codes import Codes
 from drlh.core.errors import UserError
 from drlh.core.progress import Progress, quiet
-from drlh.evaluate.metrics import average_precisions_of, count_levels
 
 if TYPE_CHECKING:  # scikit-learn has no types: without these, a type checker would accept any attribute of a hasher
 
@@ -110,6 +109,9 @@ class Hasher(_Estimator):
         Two rows are relevant to each other when they share a label; rows at the same Hamming distance count with the
         mean over their orders. Labels are class ids `(n,)` or multi-hot `(n, n_classes)`.
         """
+        from drlh.evaluate.counts import count_levels
+        from drlh.evaluate.ranking import average_precisions_of
+
         codes, labels = np.asarray(self.transform(X)), np.asarray(y)
         if len(codes) < 2 or len(labels) != len(codes):
             raise UserError(f"score needs at least 2 rows, each with its labels: got {len(codes)} and {len(labels)}")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from drlh.core.codes import signs
 from drlh.core.errors import UserError
 from drlh.evaluate.metrics import mean_average_precision
-from drlh.hashers.classic.ksh import KSH, Residual, learn_bit, refine, signs_of, spectral_start, whitening
+from drlh.hashers.classic.ksh import KSH, PairResidual, learn_bit, refine, signs_of, spectral_start, whitening
 from drlh.hashers.classic.lsh import LSH
 
 seeds = st.integers(0, 2**32 - 1)
@@ -42,10 +42,10 @@ def score(hasher: LSH | KSH, train: tuple, query: tuple, database: tuple) -> flo
     return mean_average_precision(*codes)
 
 
-def random_problem(seed: int, n: int = 40, n_anchors: int = 8) -> tuple[np.ndarray, Residual]:
+def random_problem(seed: int, n: int = 40, n_anchors: int = 8) -> tuple[np.ndarray, PairResidual]:
     """Inputs (n, n_anchors) and a residual of six bits from which two random bits have been taken."""
     rng = np.random.default_rng(seed)
-    residual = Residual(rng.integers(0, 3, n), 6)
+    residual = PairResidual(rng.integers(0, 3, n), 6)
     for _ in range(2):
         residual.subtract(rng.choice([-1.0, 1.0], n))
     kernel = rng.random((n, n_anchors)) - 0.5
@@ -57,7 +57,7 @@ def random_problem(seed: int, n: int = 40, n_anchors: int = 8) -> tuple[np.ndarr
 def test_products_with_the_residual_equal_those_with_the_dense_matrix(seed: int, multilabel: bool) -> None:
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 2, (25, 4)).astype(np.uint8) if multilabel else rng.integers(0, 4, 25)
-    residual, dense = Residual(labels, 5), 5 * similarity(labels)
+    residual, dense = PairResidual(labels, 5), 5 * similarity(labels)
     for _ in range(3):
         bit = rng.choice([-1.0, 1.0], 25)
         before = np.square(dense).sum()

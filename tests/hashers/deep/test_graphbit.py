@@ -9,7 +9,7 @@ from drlh.hashers.deep.graphbit import (
     BitGraph,
     GraphBit,
     GraphSearch,
-    Policy,
+    PairPolicy,
     best_edges,
     can_add,
     graph_loss,
@@ -75,7 +75,7 @@ def test_the_policy_learns_to_add_the_edge_that_pays() -> None:
     estimates = torch.full((40, 3, 3), 0.5)
     estimates[:, 0, 2] = (torch.arange(40) % 2).float()
     torch.manual_seed(0)
-    policy = Policy()
+    policy = PairPolicy()
     optimizer = torch.optim.RMSprop(policy.parameters(), lr=1e-3)
     before = policy(torch.zeros(3, 3)).detach()
     for _ in range(150):

@@ -91,7 +91,7 @@ class KSH(KernelHasher):
         rows = rng.permutation(len(kernel))[: self.n_labelled]
         directions = whitening(kernel[rows])
         inputs = kernel[rows] @ directions
-        residual = Residual(labels[rows], self.n_bits)
+        residual = PairResidual(labels[rows], self.n_bits)
         weights = np.empty((inputs.shape[1], self.n_bits))
         norms = [1.0]
         for bit in range(self.n_bits):
@@ -103,7 +103,7 @@ class KSH(KernelHasher):
         self.residual_ = np.array(norms)
 
 
-class Residual:
+class PairResidual:
     """`n_bits S - sum of s s^T` over the bits learned so far; `S` is 1 where images share a label, else -1."""
 
     def __init__(self, labels: NDArray[Any], n_bits: int) -> None:
@@ -154,7 +154,7 @@ def signs_of(values: Features) -> Features:
     return np.where(values > 0, 1.0, -1.0)
 
 
-def learn_bit(inputs: Features, residual: Residual, n_iterations: int, tolerance: float) -> Features:
+def learn_bit(inputs: Features, residual: PairResidual, n_iterations: int, tolerance: float) -> Features:
     """Weights `(rank,)` of the next bit for whitened inputs `(n, rank)`: the better of refined and spectral."""
     start = spectral_start(inputs, residual)
     refined, _ = refine(inputs, residual, start, n_iterations, tolerance)
@@ -162,7 +162,7 @@ def learn_bit(inputs: Features, residual: Residual, n_iterations: int, tolerance
     return refined if gains[1] > gains[0] else start
 
 
-def spectral_start(inputs: Features, residual: Residual) -> Features:
+def spectral_start(inputs: Features, residual: PairResidual) -> Features:
     """The unit vector whose linear function has the largest gain."""
     last = inputs.shape[1] - 1
     _, vectors = eigh(inputs.T @ residual.times(inputs), subset_by_index=(last, last))
@@ -172,7 +172,7 @@ def spectral_start(inputs: Features, residual: Residual) -> Features:
 
 
 def refine(
-    inputs: Features, residual: Residual, start: Features, n_iterations: int, tolerance: float
+    inputs: Features, residual: PairResidual, start: Features, n_iterations: int, tolerance: float
 ) -> tuple[Features, list[float]]:
     """Nesterov's gradient descent on `-y^T R y` with `y = tanh(inputs w / 2)`: (weights, falling costs)."""
     best = previous = start
@@ -196,7 +196,7 @@ def refine(
 
 
 def _descend(
-    inputs: Features, residual: Residual, point: Features, cost: float, gradient: Features, step: float
+    inputs: Features, residual: PairResidual, point: Features, cost: float, gradient: Features, step: float
 ) -> tuple[Features, float, float]:
     """(point, cost, step) by backtracking: the step is halved until the cost falls by half of the predicted."""
     squared_slope = float(gradient @ gradient)
@@ -209,11 +209,11 @@ def _descend(
     return point, cost, step
 
 
-def _cost(inputs: Features, residual: Residual, weights: Features) -> float:
+def _cost(inputs: Features, residual: PairResidual, weights: Features) -> float:
     return -residual.gain(np.tanh(inputs @ weights / 2))
 
 
-def _slope(inputs: Features, residual: Residual, weights: Features) -> tuple[float, Features]:
+def _slope(inputs: Features, residual: PairResidual, weights: Features) -> tuple[float, Features]:
     """Cost and gradient; the derivative of `tanh(z / 2)` is `(1 - tanh^2) / 2`."""
     values = np.tanh(inputs @ weights / 2)
     products = residual.times(values)

@@ -156,7 +156,7 @@ def random_edges(edges: Tensor) -> Tensor:
 
 def best_edges(estimates: Tensor, weights: tuple[float, float], n_steps: int) -> Tensor:
     """The graph (b, b) of least loss among those a policy visits while it learns, starting without edges."""
-    policy = Policy().to(estimates)
+    policy = PairPolicy().to(estimates)
     optimizer = torch.optim.RMSprop(policy.parameters(), lr=_POLICY_LEARNING_RATE)
     search = GraphSearch(estimates, weights)
     for _ in range(n_steps):
@@ -222,7 +222,7 @@ def sample_entry(preference: Tensor, allowed: Tensor) -> tuple[int | None, Tenso
     return entry, probabilities[entry].log()
 
 
-class Policy(nn.Module):
+class PairPolicy(nn.Module):
     """Edges (b, b) → probabilities of all entries (b, b), of sum 1."""
 
     def __init__(self) -> None:

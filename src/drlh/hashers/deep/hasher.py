@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 import numpy as np
 import torch
@@ -22,7 +22,9 @@ from drlh.hashers.training.checkpoint import build_from_arrays, state_arrays
 from drlh.hashers.training.checks import Check, is_count, is_whole
 from drlh.hashers.training.epochs import EpochHasher
 from drlh.hashers.training.preparation import column_scale, epochs_for, hold_out, powered, sizes_for
-from drlh.networks.backbone import Body
+
+if TYPE_CHECKING:
+    from drlh.networks.backbone import Body
 
 _ENSEMBLE_SIZE = 4  # DRLH's networks: the hidden layer here has as many units as all of theirs together
 Sizes = dict[str, Any]
@@ -166,7 +168,7 @@ class DeepHasher(EpochHasher):
         dropout = sizes["feature_dropout"], sizes["dropout"]
         return Head(n_in, self.n_bits, hidden_size=sizes["hidden_size"], dropout=dropout)
 
-    def _with_backbone(self, body: Body | None, sizes: Sizes) -> nn.Module:
+    def _with_backbone(self, body: "Body | None", sizes: Sizes) -> nn.Module:
         """The network on features, or on those a backbone computes from pictures."""
         if body is None:
             return self._network(self.n_features_in_, sizes)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from drlh.hashers.base import RandomState
-from drlh.hashers.codebook.codebook import make_codebook
-from drlh.hashers.drlh.learner import WalkConfig, WalkLearner
 from drlh.hashers.drlh.network import WalkNetwork
 from drlh.hashers.drlh.reward import LogScore, inverse_temperature, mean_label_share
 from drlh.hashers.drlh.walk import WalkPolicy
@@ -20,6 +18,9 @@ from drlh.hashers.training.agents import AgentHasher, start_signs
 from drlh.hashers.training.checkpoint import build_from_arrays, state_arrays
 from drlh.hashers.training.checks import Check, count, fraction, not_negative, number, positive
 from drlh.hashers.training.preparation import epochs_for, loss_weight_exponent_for, sizes_for
+
+if TYPE_CHECKING:
+    from drlh.hashers.drlh.learner import WalkLearner
 
 _MAX_CONFIDENCE = 0.955  # a surer statement leaves too few codes between two codewords (CIFAR-10, VOC)
 
@@ -192,7 +193,10 @@ class DRLH(AgentHasher):
             not_negative("backbone_lr_scale", optional=True),
         ]
 
-    def _learner(self, inputs: Tensor, labels: Tensor, seed: int) -> tuple[WalkLearner, int]:
+    def _learner(self, inputs: Tensor, labels: Tensor, seed: int) -> "tuple[WalkLearner, int]":
+        from drlh.hashers.codebook.codebook import make_codebook
+        from drlh.hashers.drlh.learner import WalkConfig, WalkLearner
+
         n_images, n_classes = len(inputs), len(self.classes_)
         codebook = make_codebook(n_classes, self.n_bits, kind=self.codebook, random_state=seed)
         targets = (torch.nn.functional.one_hot(labels, n_classes) if labels.ndim == 1 else labels).to(inputs)
@@ -228,7 +232,7 @@ class DRLH(AgentHasher):
         }
         return sizes | {name: getattr(self, name) for name in sizes if getattr(self, name) is not None}
 
-    def _keep(self, learner: WalkLearner) -> None:
+    def _keep(self, learner: "WalkLearner") -> None:
         self.weights_: dict[str, NDArray[Any]] = state_arrays(learner.policy_network)
         self.inverse_temperature_ = learner.score.beta
         self.codewords_ = learner.score.codewords.cpu().numpy().astype(np.int8)

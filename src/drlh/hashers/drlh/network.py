@@ -11,12 +11,15 @@ ICML 2017).
 """
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from drlh.hashers.drlh.reward import LogScore
-from drlh.networks.backbone import Body
+
+if TYPE_CHECKING:
+    from drlh.networks.backbone import Body
 
 
 class ValueHead(nn.Module):
@@ -48,7 +51,7 @@ class WalkNetwork(nn.Module):
         hidden_size: int,
         dropout: tuple[float, float] = (0.0, 0.0),  # of the features, of the hidden units
         multilabel: bool = False,
-        body: Body | None = None,  # what makes features of pictures, where pictures come in
+        body: "Body | None" = None,  # what makes features of pictures, where pictures come in
     ) -> None:
         super().__init__()
         self.body = body

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,8 +17,9 @@ from drlh.core.progress import Progress, quiet
 from drlh.hashers.base import Features, Hasher
 from drlh.hashers.training.checkpoint import Arrays, load_checkpoint, save_checkpoint
 from drlh.hashers.training.checks import Check, check_values
-from drlh.networks.backbone import Body, begin_body
-from drlh.networks.pixel_input import picture_rows
+
+if TYPE_CHECKING:  # a backbone is loaded where one is used
+    from drlh.networks.backbone import Body
 
 
 class Resumable(Protocol):
@@ -76,16 +77,20 @@ class EpochHasher(Hasher):
     def _validated(self, *arrays: Any, **rules: Any) -> Any:
         """A hasher with a backbone takes pictures too, and holds them in half the memory."""
         if self.backbone is not None:
+            from drlh.networks.pixel_input import picture_rows
+
             arrays = (picture_rows(arrays[0]), *arrays[1:])
             rules["dtype"] = np.float32
         return super()._validated(*arrays, **rules)
 
-    def _body(self, n_in: int, rows: torch.Tensor | None = None) -> Body | None:
+    def _body(self, n_in: int, rows: torch.Tensor | None = None) -> "Body | None":
         """The backbone for rows of `n_in` pixels; to begin learning from `rows`, with its weights or none."""
         if self.backbone is None:
             if self.backbone_weights is not None:
                 raise UserError(f"backbone_weights of {type(self).__name__} belong to a backbone: name one as backbone")
             return None
+        from drlh.networks.backbone import Body, begin_body
+
         return Body(self.backbone, n_in) if rows is None else begin_body(self.backbone, self.backbone_weights, rows)
 
     def _body_rate(self) -> float:
@@ -158,6 +163,8 @@ def one_cycle(done: float) -> float:
 
 def parameter_groups(network: torch.nn.Module, body_rate: float) -> list[dict[str, Any]]:
     """Parameters that learn, for an optimiser: those of a body (`Body`) at `body_rate` times the learning rate."""
+    from drlh.networks.backbone import Body
+
     groups: dict[float, list[torch.Tensor]] = {1.0: []}
     bodies = [module for module in network.modules() if isinstance(module, Body)]
     inside = {id(parameter) for body in bodies for parameter in body.parameters()}

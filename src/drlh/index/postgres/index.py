@@ -26,7 +26,7 @@ from drlh.index.postgres.connection import (
     sql,
     with_retries,
 )
-from drlh.index.postgres.tables import codes_table, create_tables, read_content
+from drlh.index.postgres.schema import codes_table, create_tables, read_content
 
 _QUERIES = 64  # answered in one statement
 _MOST_EF = 1000  # pgvector's limit of hnsw.ef_search
