@@ -148,7 +148,7 @@ def test_a_killed_run_on_a_ray_of_its_own_goes_on_in_a_cluster(
     work: tuple[Path, Path], cache: Path, tmp_path: Path, ray_address: str
 ) -> None:
     out = tmp_path / "c.parquet"
-    process = begin(work, out, "--engine", "ray", "--workers", "2")
+    process = begin(work, out, "--backend", "ray", "--workers", "2")
     parts = wait_for_parts(process, cache, 1)
     ours = ray_processes(cache)
     assert ours
@@ -156,7 +156,7 @@ def test_a_killed_run_on_a_ray_of_its_own_goes_on_in_a_cluster(
     process.communicate(timeout=60)
     assert not out.exists()
     falsify(parts[0])
-    process = begin(work, out, "--engine", "ray", "--ray-address", ray_address, **TOKEN)
+    process = begin(work, out, "--backend", "ray", "--ray-address", ray_address, **TOKEN)
     _, told = process.communicate(timeout=300)
     assert process.returncode == 0, told
     assert all(line.startswith(b"encoding") for line in told.splitlines()), told
