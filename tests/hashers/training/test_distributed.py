@@ -31,10 +31,10 @@ def torchrun(*arguments: object, program: Sequence[object] = ("-m", "drlh")) -> 
 @pytest.mark.parametrize(
     ("method", "parameters"),
     [
-        ("drlh", {"n_epochs": 6, "hidden_size": 32, "loss_weight_exponent": 1.0}),
+        ("drlh", {"n_epochs": 4, "hidden_size": 32, "loss_weight_exponent": 1.0}),
         ("drlh-paper", {"n_epochs": 3, "hidden_size": 32, "learning_rate": 0.001}),
-        ("dpsh", {"n_epochs": 8, "hidden_size": 32}),  # has a memory of all images' outputs
-        ("greedyhash", {"n_epochs": 8, "hidden_size": 32}),  # its loss has weights of its own
+        ("dpsh", {"n_epochs": 4, "hidden_size": 32}),  # has a memory of all images' outputs
+        ("greedyhash", {"n_epochs": 4, "hidden_size": 32}),  # its loss has weights of its own
     ],
     ids=["drlh", "drlh-paper", "dpsh", "greedyhash"],
 )
