@@ -115,8 +115,8 @@ def test_the_same_seed_gives_the_same_bytes_in_a_fresh_process(
 @every_method
 def test_similar_images_get_nearer_codes_than_others(method: Method) -> None:
     features, labels = blobs(200, seed=1)
-    deep = LEARNED_DEEP if isinstance(quick(method, 32), DeepHasher) else {}
-    hasher = quick(method, 32).set_params(**LEARNED.get(method.name, deep))
+    deep = LEARNED_DEEP if isinstance(quick(method, 16), DeepHasher) else {}
+    hasher = quick(method, 16).set_params(**LEARNED.get(method.name, deep))
     codes = hasher.fit(*blobs()).transform(features).astype(int)
     distances = (codes[:, None] != codes[None]).sum(axis=2)
     same = labels[:, None] == labels[None]

@@ -38,7 +38,7 @@ def several_labels(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def make(method: Method, n_bits: int = 16, **parameters: Any) -> DeepHasher:
-    hasher = make_hasher(method.name, n_bits, random_state=0, **({"hidden_size": 64, "n_epochs": 20} | parameters))
+    hasher = make_hasher(method.name, n_bits, random_state=0, **({"hidden_size": 64, "n_epochs": 10} | parameters))
     assert isinstance(hasher, DeepHasher)
     return hasher
 
@@ -50,7 +50,7 @@ def score(hasher: Any, data: tuple[np.ndarray, np.ndarray], other: tuple[np.ndar
 @every_supervised_method
 def test_it_learns_more_than_random_projections_know(method: Method) -> None:
     train, query = blobs(600, 0), blobs(200, 1)
-    learned = score(make(method).fit(*train), query, train)
+    learned = score(make(method, n_epochs=20).fit(*train), query, train)
     assert learned > score(LSH(16, random_state=0).fit(train[0]), query, train) + 0.15
 
 
