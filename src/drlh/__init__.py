@@ -3,8 +3,9 @@
 Everything below is loaded when it is first used, so `import drlh` takes a few hundredths of a second.
 """
 
-import importlib
 from typing import TYPE_CHECKING
+
+from drlh.core.lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from drlh.core.codes import hamming_distances, pack, unpack
@@ -178,11 +179,7 @@ __all__ = [
 
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and finds a misspelt name
-
-    def __getattr__(name):
-        if name not in _HOMES:
-            raise AttributeError(f"module 'drlh' has no attribute {name!r}")
-        return getattr(importlib.import_module(_HOMES[name]), name)
+    __getattr__ = lazy_getattr(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

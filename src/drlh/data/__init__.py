@@ -1,7 +1,8 @@
 """Data sets: named ones, image folders, tables and feature files. Names are loaded on first use."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from drlh.core.lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from drlh.data.base import ArrayImages, DataSet, FileImages, Images
@@ -15,21 +16,21 @@ if TYPE_CHECKING:
     from drlh.data.summary import check_images, describe
 
 _MODULES = {
-    "SETS": "catalog",
-    "ArrayImages": "base",
-    "DataSet": "base",
-    "FileImages": "base",
-    "Images": "base",
-    "SomeImages": "some_images",
-    "check_images": "summary",
-    "describe": "summary",
-    "fetch": "fetching",
-    "label_names": "labels",
-    "list_pictures": "folder",
-    "list_sets": "catalog",
-    "load": "loading",
-    "read_picture": "picture",
-    "subset": "some_images",
+    "SETS": ".catalog",
+    "ArrayImages": ".base",
+    "DataSet": ".base",
+    "FileImages": ".base",
+    "Images": ".base",
+    "SomeImages": ".some_images",
+    "check_images": ".summary",
+    "describe": ".summary",
+    "fetch": ".fetching",
+    "label_names": ".labels",
+    "list_pictures": ".folder",
+    "list_sets": ".catalog",
+    "load": ".loading",
+    "read_picture": ".picture",
+    "subset": ".some_images",
 }
 __all__ = [
     "SETS",
@@ -50,8 +51,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    __getattr__ = lazy_getattr(__name__, _MODULES)

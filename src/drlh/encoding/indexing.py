@@ -127,11 +127,6 @@ def index_notes(notes: dict[str, Any]) -> dict[str, Any]:
     return {key: notes[key] for key in ("data", "model_sha256") if key in notes}
 
 
-def made_with(notes: dict[str, Any], model_sha256: str) -> bool:
-    """Whether an index with these notes can hold codes of the model; one that knows of none may."""
-    return notes.get("model_sha256") in (None, model_sha256)
-
-
 def details_of(items: CodeSet, rows: slice = slice(None)) -> Details:
     return Details(np.asarray(items.names[rows]), np.asarray(items.labels[rows]), items.classes)
 

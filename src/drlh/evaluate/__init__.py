@@ -1,7 +1,8 @@
 """Metrics (pure functions) and protocols (frozen, versioned). Names are loaded on first use."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from drlh.core.lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from drlh.evaluate.counts import LevelCounts, count_levels, level_counts
@@ -19,20 +20,20 @@ if TYPE_CHECKING:
     )
 
 _MODULES = {
-    "LEGACY": "legacy",
-    "LevelCounts": "counts",
-    "average_precisions": "metrics",
-    "average_precisions_of": "metrics",
-    "count_levels": "counts",
-    "legacy_mean_average_precision": "legacy",
-    "level_counts": "counts",
-    "mean_average_precision": "metrics",
-    "normalized_gains": "metrics",
-    "precisions_at": "metrics",
-    "precisions_by_radius": "metrics",
-    "radius_average_precisions": "metrics",
-    "recalls_at": "metrics",
-    "recalls_by_radius": "metrics",
+    "LEGACY": ".legacy",
+    "LevelCounts": ".counts",
+    "average_precisions": ".metrics",
+    "average_precisions_of": ".metrics",
+    "count_levels": ".counts",
+    "legacy_mean_average_precision": ".legacy",
+    "level_counts": ".counts",
+    "mean_average_precision": ".metrics",
+    "normalized_gains": ".metrics",
+    "precisions_at": ".metrics",
+    "precisions_by_radius": ".metrics",
+    "radius_average_precisions": ".metrics",
+    "recalls_at": ".metrics",
+    "recalls_by_radius": ".metrics",
 }
 __all__ = [
     "LEGACY",
@@ -52,8 +53,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    __getattr__ = lazy_getattr(__name__, _MODULES)

@@ -1,7 +1,8 @@
 """Images → float32 feature rows, cached on disk by content. Names are loaded on first use."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from drlh.core.lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from drlh.features.extraction import Extraction, extract, extract_to_npz, load_features, with_features
@@ -10,16 +11,16 @@ if TYPE_CHECKING:
     from drlh.features.pipeline import FeatureBlock, extract_blocks
 
 _MODULES = {
-    "Extraction": "extraction",
-    "Extractor": "extractor",
-    "FeatureBlock": "pipeline",
-    "extract": "extraction",
-    "extract_blocks": "pipeline",
-    "extract_to_npz": "extraction",
-    "extractor_from": "making",
-    "load_features": "extraction",
-    "make_extractor": "making",
-    "with_features": "extraction",
+    "Extraction": ".extraction",
+    "Extractor": ".extractor",
+    "FeatureBlock": ".pipeline",
+    "extract": ".extraction",
+    "extract_blocks": ".pipeline",
+    "extract_to_npz": ".extraction",
+    "extractor_from": ".making",
+    "load_features": ".extraction",
+    "make_extractor": ".making",
+    "with_features": ".extraction",
 }
 __all__ = [
     "Extraction",
@@ -35,8 +36,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    __getattr__ = lazy_getattr(__name__, _MODULES)
