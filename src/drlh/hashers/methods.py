@@ -46,6 +46,7 @@ METHODS = (
         "DRLHPaper",
         "drlh_paper.hasher",
         "Wang, Hong & Yuan, Label embedding reward, WACV 2020: the agent as published",
+        version=2,
     ),
     Method(
         "fasth", "traditional", True, "FastH", "classic.fasth.hasher", "Lin et al., Fast supervised hashing, CVPR 2014"

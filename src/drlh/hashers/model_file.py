@@ -95,7 +95,8 @@ def read_model_file(path: str | Path) -> ModelFile:
     check_format(header, path, format_name=FORMAT, version=VERSION)
     if header["version"] == 1:
         header, arrays = _renamed(header, arrays)
-    hasher = make_hasher(header["method"], **header["parameters"])
+    former = _FORMER_DEFAULTS.get(header["method"], {})
+    hasher = make_hasher(header["method"], **(former | header["parameters"]))
     for name, value in header["values"].items():
         setattr(hasher, name, np.array(value["text"]) if "text" in value else value["value"])
     for name, array in arrays.items():
@@ -103,6 +104,9 @@ def read_model_file(path: str | Path) -> ModelFile:
         setattr(hasher, owner, getattr(hasher, owner, {}) | {key: array} if key else array)
     return ModelFile(header["method"], hasher, header["notes"])
 
+
+# What a parameter came to before there was one of that name: a file that does not name it was written then.
+_FORMER_DEFAULTS: dict[str, dict[str, Any]] = {"drlh-paper": {"input_balance": None, "code_input": "bits"}}
 
 # Files of version 1 have older names.
 

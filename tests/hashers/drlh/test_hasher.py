@@ -386,6 +386,15 @@ PAPER_WRONG: list[tuple[str, Any, str]] = [
     ("huber", 2, "huber"),
     ("target_update_interval", -1, "target_update_interval"),
     ("dropout", None, "dropout"),
+    ("n_layers", 0, "n_layers"),
+    ("feature_dropout", 1.0, "feature_dropout"),
+    ("input_balance", 0.0, "input_balance"),
+    ("code_input", "words", "code_input of {} must be signs or bits: got 'words'"),
+    ("use_history", 1, "use_history"),
+    ("weight_decay", -0.1, "weight_decay"),
+    ("replay_ratio", 0, "replay_ratio"),
+    ("replay_capacity", 0, "replay_capacity"),
+    ("hindsight", 1.5, "hindsight of {} must be between 0 and 1: got 1.5"),
 ]
 WRONG = [("drlh", *row) for row in BOTH_WRONG + DEFAULT_WRONG] + [
     ("drlh-paper", *row) for row in BOTH_WRONG + PAPER_WRONG

@@ -48,7 +48,7 @@ def change_target(learner: DQNLearner) -> None:
 
 @torch.no_grad()
 def values_at(learner: DQNLearner, network: QNetwork, steps: Transitions, state: State) -> torch.Tensor:
-    values: torch.Tensor = network.eval()(network.image(learner.inputs[steps.rows]), state)
+    values: torch.Tensor = network.eval()(network.image(learner.inputs[steps.row_of_each]), state)
     return values
 
 
@@ -59,7 +59,7 @@ def values_after(learner: DQNLearner, network: QNetwork, steps: Transitions) -> 
 def drawn_steps(learner: DQNLearner, actions: list[int]) -> Transitions:
     """Fills the memory; gives the batch that an update with the generator of seed 0 will draw."""
     learner.memory.add(some_steps(actions))
-    return learner.memory.sample(learner.config.batch_size, np.random.default_rng(0), CPU)
+    return learner.memory.sample(learner.config.batch_size, learner.config.replay_ratio, np.random.default_rng(0), CPU)
 
 
 def loss_to(learner: DQNLearner, steps: Transitions, targets: torch.Tensor) -> float:
@@ -126,44 +126,73 @@ def test_epsilon_falls_from_1_to_a_tenth_over_15_epochs_and_stays() -> None:
 
 
 def test_exploration_is_the_experts_where_it_is_guided() -> None:
-    learner = make_learner(90, epsilon=(1.0, 1.0, 1), n_walks=30, max_steps=8, batch_size=4)
+    learner = make_learner(90, epsilon=(1.0, 1.0, 1), max_steps=8, batch_size=30)
     learner.run_epoch(0)
-    seen = learner.memory.sample(2000, np.random.default_rng(0), CPU)
-    table = learner.reward.table(seen.state.signs, learner.labels[seen.rows])
+    seen = learner.memory.sample(500, 4, np.random.default_rng(0), CPU)
+    table = learner.reward.table(seen.state.signs, learner.labels[seen.row_of_each])
     assert torch.equal(seen.rewards, table.gather(1, seen.actions[:, None])[:, 0])
     assert (seen.rewards > 0).all()  # at every code some flip or the stop earns
     assert 0 < (seen.actions == 8).float().mean() < 0.5
 
 
 def test_unguided_exploration_takes_every_action_alike() -> None:
-    learner = make_learner(300, epsilon=(1.0, 1.0, 1), guided=False, n_walks=100, max_steps=8, batch_size=4)
+    learner = make_learner(900, epsilon=(1.0, 1.0, 1), guided=False, max_steps=8, batch_size=100)
     report = learner.run_epoch(0)
-    seen = learner.memory.sample(5000, np.random.default_rng(0), CPU)
-    shares = torch.bincount(seen.actions, minlength=9) / 5000
-    assert ((shares - 1 / 9).abs() < 0.03).all()
-    assert (report.epsilon, len(learner.memory)) == (1.0, round(300 * report.mean_steps))
+    held = np.arange(learner.memory.capacity) < learner.memory.n_added[:, None]
+    shares = np.bincount(learner.memory.actions[held], minlength=9) / held.sum()
+    assert (np.abs(shares - 1 / 9) < 0.03).all()
+    assert (report.epsilon, len(learner.memory)) == (1.0, round(900 * report.mean_steps))
 
 
 def test_without_exploration_the_greedy_action_is_taken() -> None:
-    learner = make_learner(60, epsilon=(0.0, 0.0, 1), n_walks=60, max_steps=1, batch_size=1, learning_rate=1e-9)
+    learner = make_learner(60, epsilon=(0.0, 0.0, 1), max_steps=1, batch_size=60, learning_rate=1e-9)
     learner.run_epoch(0)
-    seen = learner.memory.sample(200, np.random.default_rng(0), CPU)
+    seen = learner.memory.sample(200, 1, np.random.default_rng(0), CPU)
     with torch.no_grad():
         values = learner.network(learner.network.image(learner.inputs[seen.rows]), seen.state)
     assert torch.equal(seen.actions, values.argmax(dim=1))
 
 
 def test_an_epoch_walks_every_image_once_and_reports_it() -> None:
-    learner = make_learner(50, n_walks=20, max_steps=5, batch_size=4)
+    learner = make_learner(50, max_steps=5, batch_size=20)
     report = learner.run_epoch(3)
-    first = (learner.memory.history[: len(learner.memory)] < 0).all(axis=1)  # a walk begins without a history
-    assert sorted(learner.memory.rows[: len(learner.memory)][first].tolist()) == list(range(50))
-    rewards, actions = learner.memory.rewards[: len(learner.memory)], learner.memory.actions[: len(learner.memory)]
+    memory = learner.memory
+    held = np.arange(memory.capacity) < memory.n_added[:, None]
+    first = (memory.history < 0).all(axis=2) & held  # a walk begins without a history
+    assert (first.sum(axis=1) == 1).all()
     assert report.epoch == 3
-    assert report.mean_return == pytest.approx(float(rewards.sum()) / 50, rel=1e-5)
-    assert report.mean_steps == pytest.approx(len(learner.memory) / 50)
-    assert report.stopped == pytest.approx(float((actions == 8).mean()) * len(learner.memory) / 50)
+    assert report.mean_return == pytest.approx(float(memory.rewards[held].sum()) / 50, rel=1e-5)
+    assert report.mean_steps == pytest.approx(len(memory) / 50)
+    assert report.stopped == pytest.approx(float((memory.actions[held] == 8).sum()) / 50)
     assert report.mean_steps <= 5
+
+
+def test_there_is_one_update_for_each_batch_of_steps() -> None:
+    learner = make_learner(90, max_steps=8, batch_size=16, epsilon=(1.0, 1.0, 1))
+    learner.run_epoch(0)
+    assert learner.n_updates == len(learner.memory) // 16
+
+
+def test_the_learning_rate_falls_to_nothing() -> None:
+    learner = make_learner(30, n_epochs=2, learning_rate=0.5)
+    rates = []
+    for done in (0.0, 0.5, 1.0):
+        learner._set_learning_rate(done)
+        rates.append(learner.optimizer.param_groups[0]["lr"])
+    assert rates == pytest.approx([0.5, 0.25, 0.0])
+
+
+def test_hindsight_gives_steps_to_another_image_and_pays_for_its_labels() -> None:
+    learner = make_learner(30, batch_size=8, replay_ratio=4, hindsight=0.5)
+    learner.run_epoch(0)
+    drawn = learner.memory.sample(8, 4, np.random.default_rng(0), CPU)
+    found, _ = learner._sample(np.random.default_rng(0))
+    own, given = found.state.signs.view(8, 4, N_BITS), drawn.state.signs.view(8, 4, N_BITS)
+    assert torch.equal(own[:, 2:], given[:, 2:])
+    assert torch.equal(own[:, :2], given[:, :2].roll(1, dims=0))
+    table = learner.reward.table(found.state.signs, learner.labels[found.row_of_each])
+    assert torch.equal(found.rewards, table.gather(1, found.actions[:, None])[:, 0])
+    assert torch.equal(found.rows, drawn.rows)
 
 
 def test_an_epoch_leaves_the_callers_random_numbers_alone() -> None:
@@ -177,9 +206,8 @@ def test_an_epoch_leaves_the_callers_random_numbers_alone() -> None:
 def test_a_resumed_run_is_bit_identical_to_an_uninterrupted_one(double: bool) -> None:
     config = {
         "batch_size": 8,
-        "n_walks": 10,
         "max_steps": 6,
-        "replay_capacity": 150,
+        "replay_capacity": 6,
         "target_update_interval": 7,
         "double_q": double,
     }
@@ -223,8 +251,8 @@ def discounted_returns(learner: DQNLearner, label: int) -> torch.Tensor:
 
 def test_learned_values_are_those_of_dynamic_programming() -> None:
     learner = make_learner(
-        100, hidden=64, gamma=0.9, guided=False, epsilon=(1.0, 1.0, 1), max_steps=12, n_walks=100, batch_size=128,
-        learning_rate=0.03, target_update_interval=100, replay_capacity=20_000,
+        100, hidden=64, gamma=0.9, guided=False, epsilon=(1.0, 1.0, 1), max_steps=12, batch_size=64, replay_ratio=2,
+        learning_rate=0.03, target_update_interval=100, replay_capacity=200, n_epochs=150,
     )  # fmt: skip
     for epoch in range(150):
         learner.run_epoch(epoch)

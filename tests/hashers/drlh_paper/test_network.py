@@ -13,7 +13,7 @@ from drlh.hashers.drlh_paper.environment import (
     step,
     two_bit_actions,
 )
-from drlh.hashers.drlh_paper.network import QNetwork
+from drlh.hashers.drlh_paper.network import PooledDropout, QNetwork
 from drlh.hashers.training.agents import random_signs
 
 N_FEATURES, N_BITS = 6, 7
@@ -30,8 +30,8 @@ def walked(actions: ActionSet, n_steps: int) -> State:
     return state
 
 
-def literal_input(features: torch.Tensor, state: State, actions: ActionSet) -> torch.Tensor:
-    """[feature, code of 0/1, one row over the bits for each of the last ten flips], image by image."""
+def literal_input(features: torch.Tensor, state: State, actions: ActionSet, lowest: float = -1.0) -> torch.Tensor:
+    """[feature, code of -1/+1, one row over the bits for each of the last ten flips], image by image."""
     rows = []
     for feature, signs, history in zip(features, state.signs.tolist(), state.history.tolist(), strict=True):
         flips = [[0.0] * N_BITS for _ in range(HISTORY)]
@@ -39,7 +39,7 @@ def literal_input(features: torch.Tensor, state: State, actions: ActionSet) -> t
             for bit in actions.bits[action].tolist() if action >= 0 else []:
                 if bit < N_BITS:
                     flips[place][bit] = 1.0
-        code = [float(sign > 0) for sign in signs]
+        code = [1.0 if sign > 0 else lowest for sign in signs]
         rows.append(torch.cat([feature, torch.tensor(code), torch.tensor(flips).flatten()]))
     return torch.stack(rows)
 
@@ -88,6 +88,38 @@ def test_gradients_are_those_of_the_one_linear_layer(make: Callable[[int], Actio
     torch.testing.assert_close(network.features.bias.grad, linear.bias.grad)
 
 
+@pytest.mark.parametrize("n_layers", [1, 2, 3])
+def test_features_are_scaled_and_the_code_may_be_0_and_1(n_layers: int) -> None:
+    actions = one_bit_actions(N_BITS)
+    torch.manual_seed(0)
+    network = QNetwork(
+        N_FEATURES, actions, hidden_size=9, n_layers=n_layers, feature_scale=0.25, code_input="bits"
+    ).eval()
+    features, state = torch.randn(12, N_FEATURES), walked(actions, 9)
+    hidden = [part for layer in network.layers for part in (nn.ReLU(), layer)]
+    assert len(network.layers) == n_layers
+    literal = nn.Sequential(one_linear(network), *hidden)
+    wanted = literal(literal_input(0.25 * features, state, actions, lowest=0.0))
+    torch.testing.assert_close(network(network.image(features), state), wanted)
+
+
+def test_several_states_share_the_image() -> None:
+    actions = one_bit_actions(N_BITS)
+    torch.manual_seed(0)
+    network = QNetwork(N_FEATURES, actions, hidden_size=9).eval()
+    features, state = torch.randn(4, N_FEATURES), walked(actions, 5)
+    each = network.image(features.repeat_interleave(3, dim=0))
+    torch.testing.assert_close(network(network.image(features), state), network(each, state))
+
+
+def test_without_history_the_same_code_has_the_same_values() -> None:
+    actions = one_bit_actions(N_BITS)
+    torch.manual_seed(0)
+    network = QNetwork(N_FEATURES, actions, hidden_size=9, use_history=False).eval()
+    image, state = network.image(torch.randn(12, N_FEATURES)), walked(actions, 9)
+    torch.testing.assert_close(network(image, state), network(image, start_state(state.signs)))
+
+
 def test_the_state_reaches_every_value() -> None:
     actions = one_bit_actions(N_BITS)
     torch.manual_seed(0)
@@ -110,3 +142,23 @@ def test_dropout_follows_every_hidden_layer() -> None:
     network(network.image(torch.randn(12, N_FEATURES)), walked(actions, 5))
     assert len(zeros) == 2
     assert all(dropped.any() for dropped in zeros)
+
+
+def test_pooled_dropout_keeps_the_mean_and_draws_another_mask_each_time() -> None:
+    dropout, ones = PooledDropout(0.3).train(), torch.ones(400, 500)
+    first, second = dropout(ones), dropout(ones)
+    assert first.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
+    assert float(first.mean()) == pytest.approx(1.0, abs=0.01)
+    assert float(((first > 0) == (second > 0)).float().mean()) == pytest.approx(0.7**2 + 0.3**2, abs=0.01)
+    assert torch.equal(dropout.eval()(ones), ones)
+
+
+def test_pooled_dropout_follows_torchs_seed_and_takes_large_tensors() -> None:
+    masks = []
+    for _ in range(2):
+        with torch.random.fork_rng([]):
+            torch.manual_seed(4)
+            masks.append(PooledDropout(0.5)(torch.ones(100, 10)))
+    assert torch.equal(*masks)
+    large = PooledDropout(0.5, size=100)(torch.ones(1000))
+    assert set(large.tolist()) == {0.0, 2.0}

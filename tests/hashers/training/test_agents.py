@@ -184,7 +184,7 @@ def test_the_papers_agent_takes_the_greedy_action_of_its_network_on_the_literal_
     for row, feature in enumerate(images()):
         state = start_state(start_signs(feature[None], policy.projection))
         for _ in range(policy.max_steps):
-            code = (state.signs > 0).float()
+            code = state.signs.float()
             seen = torch.cat([feature[None], code, history_onehot(state.history, actions)], dim=1)
             hidden = torch.relu(seen @ first.T + network.features.bias)
             values = network.layers[1](torch.relu(network.layers[0](hidden)))

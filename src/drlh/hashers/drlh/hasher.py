@@ -115,8 +115,12 @@ class DRLH(AgentHasher):
     """
 
     parameters_elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("sigma", "eta", "max_flips", "guided", "double_q", "huber", "target_update_interval"), "drlh-paper"
-    )
+        (
+            "sigma", "eta", "max_flips", "guided", "double_q", "huber", "hindsight", "target_update_interval",
+            "n_layers", "input_balance", "code_input", "use_history", "replay_ratio", "replay_capacity",
+        ),
+        "drlh-paper",
+    )  # fmt: skip
 
     def __init__(
         self,

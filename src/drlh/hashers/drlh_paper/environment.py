@@ -82,6 +82,12 @@ def start_state(signs: Tensor) -> State:
     return State(signs.to(torch.int8), history, torch.zeros(n, dtype=torch.int32, device=device))
 
 
+def join_states(left: State, right: State) -> State:
+    """The walks of both, one after another."""
+    pairs = (left.signs, right.signs), (left.history, right.history), (left.steps, right.steps)
+    return State(*(torch.cat(pair) for pair in pairs))
+
+
 def step(state: State, action: Tensor, actions: ActionSet, max_steps: int) -> tuple[State, Tensor, Tensor]:
     """Each row takes its action (n,): (next state, terminated (n,), truncated (n,)).
 

@@ -1,5 +1,6 @@
 """The paper's agent as a hasher: its parameters and the fitted Q-network."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ from drlh.hashers.drlh_paper.network import GreedyPolicy, QNetwork
 from drlh.hashers.drlh_paper.reward import Reward, check_labels
 from drlh.hashers.training.agents import AgentHasher
 from drlh.hashers.training.checkpoint import build_from_arrays, state_arrays
-from drlh.hashers.training.checks import Check, count, flag, fraction, not_negative, positive
+from drlh.hashers.training.checks import Check, count, flag, fraction, not_negative, number, positive
 
 
 class DRLHPaper(AgentHasher):
@@ -50,16 +51,32 @@ class DRLHPaper(AgentHasher):
         Epochs of learning; epsilon falls over the first 15.
     gamma : float, default=0.9
         Discount of later rewards, at least 0 and below 1.
-    hidden_size : int, default=1024
-        Units of each of the two hidden layers.
-    dropout : float, default=0.5
+    hidden_size : int, default=512
+        Units of each hidden layer.
+    n_layers : int, default=2
+        Number of hidden layers.
+    dropout : float, default=0.3
         Dropout rate after each hidden layer.
-    learning_rate : float, default=0.01
+    feature_dropout : float, default=0.2
+        Dropout rate of the features.
+    input_balance : float, default=1.0
+        Norm of the features relative to the code's, as the first layer sees them; None: features as standardised.
+    code_input : {"signs", "bits"}, default="signs"
+        The network sees the code as -1/+1 or as 0/1.
+    use_history : bool, default=True
+        Whether the network sees the last ten flips.
+    learning_rate : float, default=0.05
+        Of stochastic gradient descent at the beginning; it falls to 0 along half a cosine.
+    weight_decay : float, default=0.0
         Of stochastic gradient descent.
-    batch_size : int, default=512
-        Transitions of an update, and images that walk side by side.
+    batch_size : int, default=128
+        Images that walk side by side, and images of an update; there is an update for each `batch_size` steps.
+    replay_ratio : int, default=8
+        Remembered steps of each image of an update: samples learned for each step walked.
+    replay_capacity : int, default=32
+        Steps remembered of each image.
     max_steps : int, default=None
-        Longest walk, the paper's M; None: n_bits.
+        Longest walk of encoding, the paper's M; None: n_bits. Walks of learning have at most n_bits steps.
     start : {"image", "fixed"}, default="image"
         Walks at test begin at a code that depends on the image, or all at the same.
     sigma : float, default=5.0
@@ -74,7 +91,9 @@ class DRLHPaper(AgentHasher):
         Double Q-learning: the network chooses the next action, the target network values it.
     huber : bool, default=False
         Huber loss instead of the squared error.
-    target_update_interval : int, default=1000
+    hindsight : float, default=0.0
+        Share of the remembered steps that are given to another image and paid for its labels; not in the paper.
+    target_update_interval : int, default=500
         Updates between two copies to the target network; 0 learns without one.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where torch computes.
@@ -103,7 +122,7 @@ class DRLHPaper(AgentHasher):
 
     parameters_elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(
         (
-            "feature_dropout", "weight_decay", "ensemble_size", "target_confidence", "codebook_adaptation",
+            "ensemble_size", "target_confidence", "codebook_adaptation",
             "loss_weight_exponent", "feature_power", "backbone", "backbone_weights", "backbone_lr_scale",
         ),
         "drlh",
@@ -116,10 +135,18 @@ class DRLHPaper(AgentHasher):
         codebook: str | ArrayLike = "bch-paper",
         n_epochs: int = 25,
         gamma: float = 0.9,
-        hidden_size: int = 1024,
-        dropout: float = 0.5,
-        learning_rate: float = 1e-2,
-        batch_size: int = 512,
+        hidden_size: int = 512,
+        n_layers: int = 2,
+        dropout: float = 0.3,
+        feature_dropout: float = 0.2,
+        input_balance: float | None = 1.0,
+        code_input: str = "signs",
+        use_history: bool = True,
+        learning_rate: float = 0.05,
+        weight_decay: float = 0.0,
+        batch_size: int = 128,
+        replay_ratio: int = 8,
+        replay_capacity: int = 32,
         max_steps: int | None = None,
         start: str = "image",
         sigma: float = 5.0,
@@ -128,7 +155,8 @@ class DRLHPaper(AgentHasher):
         guided: bool = True,
         double_q: bool = False,
         huber: bool = False,
-        target_update_interval: int = 1000,
+        hindsight: float = 0.0,
+        target_update_interval: int = 500,
         device: str = "auto",
         validation_fraction: float = 0.0,
         log_dir: str | None = None,
@@ -139,9 +167,17 @@ class DRLHPaper(AgentHasher):
         self.n_epochs = n_epochs
         self.gamma = gamma
         self.hidden_size = hidden_size
+        self.n_layers = n_layers
         self.dropout = dropout
+        self.feature_dropout = feature_dropout
+        self.input_balance = input_balance
+        self.code_input = code_input
+        self.use_history = use_history
         self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
         self.batch_size = batch_size
+        self.replay_ratio = replay_ratio
+        self.replay_capacity = replay_capacity
         self.max_steps = max_steps
         self.start = start
         self.sigma = sigma
@@ -150,6 +186,7 @@ class DRLHPaper(AgentHasher):
         self.guided = guided
         self.double_q = double_q
         self.huber = huber
+        self.hindsight = hindsight
         self.target_update_interval = target_update_interval
         self.device = device
         self.validation_fraction = validation_fraction
@@ -160,15 +197,24 @@ class DRLHPaper(AgentHasher):
         return [
             count("n_epochs"),
             count("hidden_size"),
+            count("n_layers"),
             fraction("dropout"),
+            fraction("feature_dropout"),
+            positive("input_balance", optional=True),
+            ("code_input", lambda value: value in ("signs", "bits"), "signs or bits"),
+            flag("use_history"),
             positive("learning_rate"),
+            not_negative("weight_decay"),
             count("batch_size"),
+            count("replay_ratio"),
+            count("replay_capacity"),
             positive("sigma"),
             not_negative("eta", optional=True),
             ("max_flips", lambda value: value in (1, 2), "1 or 2"),
             flag("guided"),
             flag("double_q"),
             flag("huber"),
+            number("hindsight", "between 0 and 1", lambda value: 0 <= value <= 1),
             count("target_update_interval", 0),
         ]
 
@@ -177,11 +223,13 @@ class DRLHPaper(AgentHasher):
         actions = self._actions(inputs.device)
         reward = Reward(codebook, actions, sigma=self.sigma, eta=self.eta)
         check_labels(labels, reward.n_classes)
-        network = QNetwork(inputs.shape[1], actions, hidden_size=self.hidden_size, dropout=self.dropout)
+        network = self._network(inputs.shape[1], actions, dropout=self.dropout, feature_dropout=self.feature_dropout)
         config = DQNConfig(
-            n_epochs=self.n_epochs, gamma=self.gamma, learning_rate=self.learning_rate, batch_size=self.batch_size,
-            n_walks=self.batch_size, max_steps=self._step_limit(), guided=self.guided, double_q=self.double_q,
-            huber=self.huber, target_update_interval=self.target_update_interval,
+            n_epochs=self.n_epochs, guided=self.guided, max_steps=self.n_bits, gamma=self.gamma,
+            batch_size=min(self.batch_size, len(inputs)), replay_ratio=self.replay_ratio,
+            replay_capacity=self.replay_capacity, hindsight=self.hindsight, learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay, target_update_interval=self.target_update_interval,
+            double_q=self.double_q, huber=self.huber,
         )  # fmt: skip
         return DQNLearner(network.to(inputs.device), reward, inputs, labels, config, seed), self.n_epochs
 
@@ -191,11 +239,17 @@ class DRLHPaper(AgentHasher):
 
     def _policy(self) -> GreedyPolicy:
         device = self._torch_device()
-        actions, hidden_size = self._actions(device), len(self.weights_["features.bias"])
-        network = build_from_arrays(
-            lambda: QNetwork(self.n_features_in_, actions, hidden_size=hidden_size, dropout=0.0), self.weights_
-        )
+        actions = self._actions(device)
+        network = build_from_arrays(lambda: self._network(self.n_features_in_, actions), self.weights_)
         return GreedyPolicy(network.to(device), torch.from_numpy(self.projection_).to(device), self._step_limit())
+
+    def _network(self, n_features: int, actions: ActionSet, **dropout: float) -> QNetwork:
+        # Standardised features have a norm of about sqrt(n_features), a code of -1/+1 one of sqrt(n_bits).
+        scale = 1.0 if self.input_balance is None else self.input_balance * math.sqrt(self.n_bits / n_features)
+        return QNetwork(
+            n_features, actions, hidden_size=self.hidden_size, n_layers=self.n_layers, feature_scale=scale,
+            code_input=self.code_input, use_history=self.use_history, **dropout,
+        )  # fmt: skip
 
     def _actions(self, device: torch.device) -> ActionSet:
         return (one_bit_actions if self.max_flips == 1 else two_bit_actions)(self.n_bits, device)

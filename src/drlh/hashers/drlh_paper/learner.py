@@ -4,14 +4,15 @@ An epoch sends every training image on one walk. Its randomness depends on (seed
 bit-identical to an uninterrupted one. Where several processes learn together, each sees its `Shard` of a batch.
 """
 
+import math
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from drlh.hashers.drlh_paper.environment import State, start_state, step
+from drlh.hashers.drlh_paper.environment import State, join_states, start_state, step
 from drlh.hashers.drlh_paper.network import QNetwork
 from drlh.hashers.drlh_paper.replay import ReplayMemory, Transitions
 from drlh.hashers.drlh_paper.reward import Reward, guided_actions
@@ -31,15 +32,36 @@ class DQNConfig:
 
     max_steps: int = 32
     gamma: float = 0.9
-    replay_capacity: int = 100_000  # transitions
-    n_walks: int = 128  # images that walk side by side
-    batch_size: int = 128  # transitions of each update, one update for each step of the walks
-    learning_rate: float = 0.01
+    batch_size: int = 128  # images that walk side by side, and images of an update; one update for as many steps
+    replay_ratio: int = 8  # remembered steps of each image of an update: samples learned for each step walked
+    replay_capacity: int = 32  # steps remembered of each image
+    hindsight: float = 0.0  # share of the remembered steps that are given to another image
+    learning_rate: float = 0.05  # falls to 0 along half a cosine
     momentum: float = 0.9
-    target_update_interval: int = 1000  # updates between two copies to the target network; 0 learns without one
+    weight_decay: float = 0.0
+    target_update_interval: int = 500  # updates between two copies to the target network; 0 learns without one
     double_q: bool = False  # the network chooses the next action, the target network values it
     huber: bool = False
     max_grad_norm: float = 10.0
+
+
+@dataclass
+class _Tally:
+    """What the walks of an epoch come to."""
+
+    losses: list[float] = field(default_factory=list)
+    total_reward: float = 0.0
+    n_steps: int = 0
+    n_stopped: int = 0
+    n_ended: int = 0
+    total_distance: float = 0.0
+
+    def report(self, epoch: int, epsilon: float) -> EpochReport:
+        n = max(1, self.n_ended)
+        return EpochReport(
+            epoch, epsilon, float(np.mean(self.losses)) if self.losses else 0.0, self.total_reward / n,
+            self.n_steps / n, self.n_stopped / n, self.total_distance / n,
+        )  # fmt: skip
 
 
 class DQNLearner:
@@ -52,53 +74,62 @@ class DQNLearner:
         self.inputs, self.labels = inputs, labels
         self.actions = reward.actions
         self.target_network = deepcopy(network).requires_grad_(False).eval()
-        self.optimizer = torch.optim.SGD(network.parameters(), lr=config.learning_rate, momentum=config.momentum)
-        self.memory = ReplayMemory(config.replay_capacity, self.actions.n_bits)
+        self.optimizer = torch.optim.SGD(
+            network.parameters(), lr=config.learning_rate, momentum=config.momentum, weight_decay=config.weight_decay
+        )
+        self.memory = ReplayMemory(len(inputs), config.replay_capacity, self.actions.n_bits)
         self.n_updates = 0
 
     def run_epoch(self, epoch: int) -> EpochReport:
-        """Every image walks once, in a random order; after each step of the walks the network learns."""
+        """Every image walks once, in a random order; as one walk ends, the next image takes its place."""
+        tally, epsilon, batch_size = _Tally(), self.epsilon_of(epoch), self.config.batch_size
         with epoch_rngs(self.seed, epoch, self.inputs.device) as (rng, generator):
-            order = torch.from_numpy(rng.permutation(len(self.inputs))).to(self.inputs.device)
-            tallies = [self._walk(rows, epoch, rng, generator) for rows in torch.split(order, self.config.n_walks)]
+            waiting = torch.from_numpy(rng.permutation(len(self.inputs))).to(self.inputs.device)
+            rows, state, waiting = self._start(waiting, batch_size, generator)
+            n_walked = 0  # since the last update
+            while len(rows):
+                n_walked += len(rows)
+                following, going = self._step(rows, state, epsilon, generator, tally)
+                fresh, starts, waiting = self._start(waiting, int((~going).sum()), generator)
+                rows, state = torch.cat([rows[going], fresh]), join_states(following.rows(going), starts)
+                if n_walked >= batch_size:
+                    n_walked -= batch_size
+                    self._set_learning_rate((epoch + tally.n_ended / len(self.inputs)) / self.config.n_epochs)
+                    tally.losses.append(self._update(rng))
         broadcast_module(self.network)
-        losses, returns, steps, stopped, away = (np.array(column) for column in zip(*tallies, strict=True))
-        n = len(order)
-        return EpochReport(
-            epoch,
-            self.epsilon_of(epoch),
-            float(np.mean(losses)),
-            float(returns.sum() / n),
-            float(steps.sum() / n),
-            float(stopped.sum() / n),
-            float(away.sum() / n),
-        )
+        return tally.report(epoch, epsilon)
 
     def epsilon_of(self, epoch: int) -> float:
         first, last, n_epochs = self.config.epsilon
         return first + (last - first) * min(1.0, epoch / max(1, n_epochs))
 
-    def _walk(
-        self, rows: Tensor, epoch: int, rng: np.random.Generator, generator: torch.Generator
-    ) -> tuple[float, float, int, int, float]:
-        """One walk of each image: (mean loss, sum of rewards, steps taken, walks that stopped, sum of distances)."""
-        state = start_state(random_signs(len(rows), self.actions.n_bits, generator))
-        losses, total, n_steps, n_stopped, away = [], 0.0, 0, 0, 0.0
-        while len(rows):
-            table = self.reward.table(state.signs, self.labels[rows])
-            action = self._choose(rows, state, table, self.epsilon_of(epoch), generator)
-            earned = table.gather(1, action[:, None])[:, 0]
-            self.memory.add(Transitions(rows, state, action, earned))
-            following, terminated, truncated = step(state, action, self.actions, self.config.max_steps)
-            losses.append(self._update(rng))
-            total += float(earned.sum())
-            n_steps += len(rows)
-            n_stopped += int(terminated.sum())
-            going = ~(terminated | truncated)
-            ended = following.rows(~going)
-            away += float(distance_to_own(ended.signs, self.reward.codewords, self.labels[rows[~going]]).sum())
-            rows, state = rows[going], following.rows(going)
-        return float(np.mean(losses)), total, n_steps, n_stopped, away
+    def _set_learning_rate(self, done: float) -> None:
+        """After `done` (0 to 1) of all walks."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.learning_rate * (1 + math.cos(math.pi * done)) / 2
+
+    def _start(self, waiting: Tensor, n: int, generator: torch.Generator) -> tuple[Tensor, State, Tensor]:
+        """(up to n images, their walks at random codes, the images that wait on)."""
+        rows = waiting[:n]
+        return rows, start_state(random_signs(len(rows), self.actions.n_bits, generator)), waiting[n:]
+
+    def _step(
+        self, rows: Tensor, state: State, epsilon: float, generator: torch.Generator, tally: _Tally
+    ) -> tuple[State, Tensor]:
+        """Each walk takes one step, which is remembered: (the states that follow, which walks go on)."""
+        table = self.reward.table(state.signs, self.labels[rows])
+        action = self._choose(rows, state, table, epsilon, generator)
+        earned = table.gather(1, action[:, None])[:, 0]
+        self.memory.add(Transitions(rows, state, action, earned))
+        following, terminated, truncated = step(state, action, self.actions, self.config.max_steps)
+        ended = terminated | truncated
+        tally.total_reward += float(earned.sum())
+        tally.n_steps += len(rows)
+        tally.n_stopped += int(terminated.sum())
+        tally.n_ended += int(ended.sum())
+        own = distance_to_own(following.signs[ended], self.reward.codewords, self.labels[rows[ended]])
+        tally.total_distance += float(own.sum())
+        return following, ~ended
 
     @torch.no_grad()
     def _choose(self, rows: Tensor, state: State, table: Tensor, epsilon: float, generator: torch.Generator) -> Tensor:
@@ -135,10 +166,25 @@ class DQNLearner:
 
     def _sample(self, rng: np.random.Generator) -> tuple[Transitions, Shard]:
         """A batch of transitions from the replay memory; of several processes each takes its part."""
-        drawn = self.memory.sample(self.config.batch_size, rng, self.inputs.device)
+        config = self.config
+        drawn = self.memory.sample(config.batch_size, config.replay_ratio, rng, self.inputs.device)
+        if config.hindsight:
+            drawn = self._relabelled(drawn, round(config.hindsight * config.replay_ratio))
         shard = Shard(len(drawn.rows))
-        rows, actions, rewards = shard.take(drawn.rows, drawn.actions, drawn.rewards)
-        return Transitions(rows, drawn.state.rows(shard.place), actions, rewards), shard
+        return drawn.of_images(shard.place), shard
+
+    def _relabelled(self, drawn: Transitions, n_each: int) -> Transitions:
+        """`n_each` of the steps of every image become those of the image before it in the batch, paid for its labels.
+
+        Where a code leads does not depend on the image, and what it earns is known: a walk teaches every class.
+        """
+        shape = len(drawn.rows), drawn.steps_per_image
+        places = torch.arange(len(drawn.actions), device=drawn.actions.device).view(shape)
+        places[:, :n_each] = places[:, :n_each].roll(1, dims=0)
+        places = places.flatten()
+        moved = Transitions(drawn.rows, drawn.state.rows(places), drawn.actions[places], drawn.rewards)
+        table = self.reward.table(moved.state.signs, self.labels[moved.row_of_each])
+        return replace(moved, rewards=table.gather(1, moved.actions[:, None])[:, 0])
 
     @torch.no_grad()
     def _td_targets(self, batch: Transitions, features: Tensor) -> Tensor:
