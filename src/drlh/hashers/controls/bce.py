@@ -3,6 +3,7 @@
 from typing import Unpack
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from drlh.hashers.codebook.codebook import make_codebook
@@ -25,15 +26,18 @@ class BCE(DeepHasher):
     ----------
     n_bits : int, default=32
         Length of the code.
+    codebook : {"bch", "bch-paper", "hadamard", "random"} or array of 0/1 (n_classes, n_bits), default="bch"
+        One codeword for each class; `bch-paper` is that of the paper's agent.
     **shared
         Parameters of every deep method: see `DeepHasher`, also for the fitted attributes.
     """
 
-    def __init__(self, n_bits: int = 32, **shared: Unpack[Shared]) -> None:
+    def __init__(self, n_bits: int = 32, *, codebook: str | ArrayLike = "bch", **shared: Unpack[Shared]) -> None:
         super().__init__(n_bits, **shared)
+        self.codebook = codebook
 
     def _objective(self, task: Task) -> Objective:
-        return CodewordBits(task)
+        return CodewordBits(task, self.codebook)
 
 
 class CodewordBits(Objective):
@@ -41,9 +45,9 @@ class CodewordBits(Objective):
 
     signs: Tensor
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, codebook: str | ArrayLike = "bch") -> None:
         super().__init__()
-        self.register_buffer("signs", codeword_signs(task))
+        self.register_buffer("signs", codeword_signs(task, codebook))
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         count = batch.labels.sum(dim=1, keepdim=True).clamp(min=1)
@@ -51,7 +55,7 @@ class CodewordBits(Objective):
         return nn.functional.binary_cross_entropy_with_logits(outputs, targets)
 
 
-def codeword_signs(task: Task) -> Tensor:
-    """(C, b) of -1/+1: the initial codewords of DRLH."""
-    codebook = make_codebook(task.n_classes, task.n_bits, random_state=int(task.rng.integers(2**31)))
+def codeword_signs(task: Task, kind: str | ArrayLike = "bch") -> Tensor:
+    """(C, b) of -1/+1: the initial codewords of DRLH, or those of another kind of codebook."""
+    codebook = make_codebook(task.n_classes, task.n_bits, kind=kind, random_state=int(task.rng.integers(2**31)))
     return torch.from_numpy(codebook.signs).to(task.labels)

@@ -91,6 +91,9 @@ class DRLHPaper(AgentHasher):
         Double Q-learning: the network chooses the next action, the target network values it.
     huber : bool, default=False
         Huber loss instead of the squared error.
+    walk_dropout : bool, default=False
+        Whether the walks of learning have dropout too: on images that it knows by heart the agent then errs as on new
+        ones.
     hindsight : float, default=0.0
         Share of the remembered steps that are given to another image and paid for its labels; not in the paper.
     target_update_interval : int, default=500
@@ -155,6 +158,7 @@ class DRLHPaper(AgentHasher):
         guided: bool = True,
         double_q: bool = False,
         huber: bool = False,
+        walk_dropout: bool = False,
         hindsight: float = 0.0,
         target_update_interval: int = 500,
         device: str = "auto",
@@ -186,6 +190,7 @@ class DRLHPaper(AgentHasher):
         self.guided = guided
         self.double_q = double_q
         self.huber = huber
+        self.walk_dropout = walk_dropout
         self.hindsight = hindsight
         self.target_update_interval = target_update_interval
         self.device = device
@@ -214,6 +219,7 @@ class DRLHPaper(AgentHasher):
             flag("guided"),
             flag("double_q"),
             flag("huber"),
+            flag("walk_dropout"),
             number("hindsight", "between 0 and 1", lambda value: 0 <= value <= 1),
             count("target_update_interval", 0),
         ]
@@ -227,7 +233,8 @@ class DRLHPaper(AgentHasher):
         config = DQNConfig(
             n_epochs=self.n_epochs, guided=self.guided, max_steps=self.n_bits, gamma=self.gamma,
             batch_size=min(self.batch_size, len(inputs)), replay_ratio=self.replay_ratio,
-            replay_capacity=self.replay_capacity, hindsight=self.hindsight, learning_rate=self.learning_rate,
+            replay_capacity=self.replay_capacity, walk_dropout=self.walk_dropout,
+            hindsight=self.hindsight, learning_rate=self.learning_rate,
             weight_decay=self.weight_decay, target_update_interval=self.target_update_interval,
             double_q=self.double_q, huber=self.huber,
         )  # fmt: skip

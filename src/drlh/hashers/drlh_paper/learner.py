@@ -35,6 +35,7 @@ class DQNConfig:
     batch_size: int = 128  # images that walk side by side, and images of an update; one update for as many steps
     replay_ratio: int = 8  # remembered steps of each image of an update: samples learned for each step walked
     replay_capacity: int = 32  # steps remembered of each image
+    walk_dropout: bool = False  # walks of learning have dropout too
     hindsight: float = 0.0  # share of the remembered steps that are given to another image
     learning_rate: float = 0.05  # falls to 0 along half a cosine
     momentum: float = 0.9
@@ -142,7 +143,7 @@ class DQNLearner:
             other = torch.randint(self.actions.n_actions, (len(rows),), generator=generator, device=device)
         if bool(explores.all()):
             return other
-        self.network.eval()
+        self.network.train(self.config.walk_dropout)
         greedy = _values(self.network, self.inputs.index_select(0, rows), state).max(dim=1).indices
         return torch.where(explores, other, greedy)
 
