@@ -169,8 +169,8 @@ def _learning(features: Features, labels: Labels, reward: Reward, n: int, given:
 
 def our_learner(features: Features, labels: Labels, reward: Reward, n: int) -> DQNLearner:
     config = DQNConfig(
-        epsilon=(EPSILON, EPSILON, 1), guided=False, max_steps=N_BITS, replay_capacity=MEMORY, n_walks=n, batch_size=n,
-        learning_rate=LEARNING_RATE, huber=True,
+        n_epochs=10**6, epsilon=(EPSILON, EPSILON, 1), guided=False, max_steps=N_BITS, batch_size=n, replay_ratio=1,
+        replay_capacity=MEMORY // len(features), learning_rate=LEARNING_RATE, huber=True,
     )  # fmt: skip
     network = QNetwork(features.shape[1], reward.actions, hidden_size=HIDDEN_SIZE, dropout=0.0)
     return DQNLearner(network, reward, torch.from_numpy(features), torch.from_numpy(labels), config, seed=0)
@@ -178,14 +178,13 @@ def our_learner(features: Features, labels: Labels, reward: Reward, n: int) -> D
 
 def our_steps(learner: DQNLearner) -> float:
     """One epoch: every image walks once."""
-    before = learner.memory.n_added
+    before = learner.memory.n_added.sum()
     learner.run_epoch(learner.n_updates)
-    return learner.memory.n_added - before
+    return float(learner.memory.n_added.sum() - before)
 
 
 def our_samples_per_step(learner: DQNLearner) -> float:
-    """Above 1 because walks that are over leave their batch, while updates keep their size."""
-    return learner.n_updates * learner.config.batch_size / learner.memory.n_added
+    return float(learner.n_updates * learner.config.batch_size / learner.memory.n_added.sum())
 
 
 def their_learner(policy: str, environments: Sequence[Callable[[], gymnasium.Env[Any, Any]]], n: int) -> DQN:

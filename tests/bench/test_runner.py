@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from drlh.bench.cells import cells_of
+from drlh.bench.cells import Cell, cells_of
 from drlh.bench.records import read_records
 from drlh.bench.runner import Bench
 from drlh.bench.store import arrays_of
@@ -18,6 +18,7 @@ from drlh.evaluate.metrics import score_average_precisions
 from drlh.evaluate.protocols import get_protocol
 from drlh.hashers.classic.lsh import LSH
 from drlh.hashers.controls.topline import Topline
+from drlh.hashers.drlh_paper.hasher import DRLHPaper
 from drlh.hashers.methods import METHODS, make_hasher
 
 WANTED = {
@@ -63,6 +64,22 @@ def test_other_data_or_parameters_make_records_of_their_own(tmp_path: Path) -> N
     other = cells_of(["itq"], [8], [0], {"n_iterations": 3})
     list(Bench(small_set(), get_protocol("split"), n_query=40, records=tmp_path).run(other))
     assert len(read_records(tmp_path)) == 3
+
+
+def test_cells_that_differ_in_encoding_alone_share_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    fits: list[int] = []
+    learn = DRLHPaper._fit
+    monkeypatch.setattr(DRLHPaper, "_fit", lambda self, *given: (fits.append(self.n_epochs), learn(self, *given))[1])
+    bench = Bench(small_set(), get_protocol("split"), n_query=40)
+    quick = {"n_epochs": 2, "hidden_size": 16, "batch_size": 32}
+    limits = [Cell("drlh-paper", 8, 0, quick | limit) for limit in ({"max_steps": 1}, {"max_steps": 4}, {})]
+    others = [Cell("drlh-paper", 8, 0, quick | {"n_epochs": 3}), Cell("drlh-paper", 8, 1, quick)]
+    shared = list(bench.run([*limits, *others]))
+    assert fits == [2, 3, 2]
+    alone = [next(iter(Bench(small_set(), get_protocol("split"), n_query=40).run([cell]))) for cell in limits]
+    assert [record["map"] for record in shared[:3]] == [record["map"] for record in alone]
+    assert len({record["map"] for record in alone}) == 3
+    assert shared[1]["fit_seconds"] == shared[0]["fit_seconds"] > 0
 
 
 def test_what_a_method_imports_is_no_part_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,7 @@ class Hasher(_Estimator):
     supervised: ClassVar[bool] = False
     multilabel: ClassVar[bool] = True
     parameters_elsewhere: ClassVar[Mapping[str, str]] = {}  # what people may expect here → the method that has it
+    encoding_parameters: ClassVar[tuple[str, ...]] = ()  # those that `fit` does not read
 
     n_bits: int
     random_state: RandomState

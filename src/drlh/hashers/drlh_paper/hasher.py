@@ -123,6 +123,7 @@ class DRLHPaper(AgentHasher):
         Number of features.
     """
 
+    encoding_parameters: ClassVar[tuple[str, ...]] = ("max_steps",)
     parameters_elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(
         (
             "ensemble_size", "target_confidence", "codebook_adaptation",

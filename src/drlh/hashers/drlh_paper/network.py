@@ -58,7 +58,8 @@ class QNetwork(nn.Module):
         """(n, n_actions) values of n states; each image (m, hidden_size) has n / m of them, one after another."""
         if len(image) < len(state):
             image = image.repeat_interleave(len(state) // len(image), dim=0)
-        inputs, weights = state.signs.clamp(min=self.lowest).to(image.dtype), self.code
+        inputs = state.signs.clamp(min=self.lowest).to(image.dtype)
+        weights: Tensor = self.code
         if self.use_history:
             inputs = torch.cat([inputs, history_onehot(state.history, self.actions)], dim=1)
             weights = torch.cat([self.code, self.history.flatten(0, 1)])
