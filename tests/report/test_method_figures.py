@@ -51,6 +51,6 @@ def test_where_there_are_many_methods_the_caption_names_the_lowest(leave: Leave,
         for n_bits in (16, 32):
             leave(method.name, n_bits, 0.9 - place / 1000)
     (drawing,) = [one for one in all_figures(read_records(tmp_path)) if one.name.startswith("bits")]
-    shown = [method_label(method.name) for method in METHODS if method.name != PAPER_METHOD]
+    shown = [method_label(method.name) for method in METHODS]
     assert [name for name in shown if f">{name}</text>" in drawing.svg] == shown[:13]  # DRLH and twelve more
     assert all(f"{name} (0." in drawing.caption for name in shown[13:])

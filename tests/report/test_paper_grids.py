@@ -75,7 +75,18 @@ def test_parameters_set_a_record_apart_from_the_plain_method(leave: Leave, tmp_p
     leave("drlh", 16, 0.8)
     leave("drlh", 16, 0.1, parameters={"gamma": 0.0})
     leave("drlh-paper", 16, 0.1)
-    assert rows_of(paper_grids("cnn", read_records(tmp_path))[0])["**DRLH**"][0].startswith("0.800 (")
+    rows = rows_of(paper_grids("cnn", read_records(tmp_path))[0])
+    assert rows["**DRLH**"][0].startswith("0.800 (")
+    assert rows["DRLH (paper)"][0] == "0.100"
+    assert "bce on the paper's codewords" not in rows
+
+
+def test_a_row_with_parameters_of_its_own_stands_below_the_methods(leave: Leave, tmp_path: Path) -> None:
+    leave("drlh", 16, 0.8)
+    leave("bce", 16, 0.6)
+    leave("bce", 16, 0.7, parameters={"codebook": "bch-paper"})
+    rows = rows_of(paper_grids("cnn", read_records(tmp_path))[0])
+    assert (rows["bce"][0], rows["bce on the paper's codewords"][0]) == ("0.600", "0.700")
 
 
 def test_curves_stand_beside_the_papers_and_quick_epochs_are_the_same_row(leave: Leave, tmp_path: Path) -> None:

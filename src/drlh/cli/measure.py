@@ -140,8 +140,8 @@ def paper(
     table: Annotated[
         str,
         typer.Option(
-            help="traditional, cnn, deep, eta, steps, actions, cnn-update, tsne, timing, walks, ablation, multilabel, "
-            "digits, several with commas between them, or all."
+            help="traditional, cnn, deep, eta, steps, actions, cnn-update, tsne, timing, walks, ablation, agent, "
+            "multilabel, digits, several with commas between them, or all."
         ),
     ] = "all",
     data: Annotated[

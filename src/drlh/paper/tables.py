@@ -53,8 +53,10 @@ def _listed(table: str, *more: str) -> Callable[[int], list[Row]]:
     """The paper's rows, further methods, the controls and the reference lines."""
     rows = [Row(name, name.lower()) for name in published_rows(table, "cifar10")]
     known = {row.method for row in rows}
-    others = [name for name in (*more, *CONTROLS, *(line.name for line in REFERENCES)) if name not in known]
-    return lambda n_bits: rows + [Row(find_method(name).written, name) for name in others]
+    others = [PAPER_METHOD, *more, *CONTROLS, *(line.name for line in REFERENCES)]
+    rows += [Row(find_method(name).written, name) for name in others if name not in known]
+    rows += [Row("bce on the paper's codewords", "bce", {"codebook": "bch-paper"})]
+    return lambda n_bits: rows
 
 
 def _every(n_bits: int) -> list[Row]:
@@ -85,17 +87,33 @@ def _ablation(n_bits: int) -> list[Row]:
         "fixed start code": {"start": "fixed"},
         "features not compressed": {"feature_power": 1.0},
     }
-    of_the_paper: dict[str, dict[str, Any]] = {
-        "paper": {},
-        "paper, random exploration": {"guided": False},
-        "paper, double Q and Huber": {"double_q": True, "huber": True},
+    return [*(Row(name, "drlh", change) for name, change in changes.items()), Row("paper", PAPER_METHOD)]
+
+
+def _agent(n_bits: int) -> list[Row]:
+    """The paper's agent with one change at a time; the last are not in the paper."""
+    changes: dict[str, dict[str, Any]] = {
+        "as it is": {},
+        "features not scaled to the code": {"input_balance": None},
+        "code as 0/1": {"code_input": "bits"},
+        "1 replayed step for each walked": {"replay_ratio": 1},
+        "random exploration": {"guided": False},
+        "γ = 0.7": {"gamma": 0.7},
+        "γ = 0.97": {"gamma": 0.97},
+        "no target network": {"target_update_interval": 0},
+        "double Q": {"double_q": True},
+        "no dropout": {"dropout": 0.0, "feature_dropout": 0.0},
+        "no history": {"use_history": False},
+        "256 units a layer": {"hidden_size": 256},
+        "1 hidden layer": {"n_layers": 1},
+        "3 hidden layers": {"n_layers": 3},
+        "+ hindsight": {"hindsight": 0.5},
     }
-    rows = [Row(name, "drlh", change) for name, change in changes.items()]
-    return rows + [Row(name, PAPER_METHOD, change) for name, change in of_the_paper.items()]
+    return [Row(name, PAPER_METHOD, change) for name, change in changes.items()]
 
 
 def _timing(n_bits: int) -> list[Row]:
-    rows = [Row("DRLH", "drlh")]
+    rows = [Row("DRLH", "drlh"), Row("DRLH (paper)", PAPER_METHOD)]
     if n_bits == 32:
         names = ("drlh", "greedyhash", "hashnet")
         rows += [
@@ -166,7 +184,7 @@ _ALL = (
         "t-SNE of the codes",
         (Panel("cifar10", "cifar10-I", (48,)),),
         (_DIGITS,),
-        _picked("drlh", "hashnet"),
+        _picked("drlh", PAPER_METHOD, "hashnet"),
         "tsne",
     ),
     Table(
@@ -181,7 +199,7 @@ _ALL = (
         "Walks of single images",
         (Panel("cifar10", "cifar10-I", (32,)),),
         (Panel("digits", "split", (32,), n_query=500),),
-        _picked("drlh"),
+        _picked("drlh", PAPER_METHOD),
         "walks",
     ),
     Table(
@@ -190,6 +208,13 @@ _ALL = (
         (_WHOLE, Panel("cifar10", "cifar10-I", (16, 48))),
         (_FEW,),
         _ablation,
+    ),
+    Table(
+        "agent",
+        "What decides whether the paper's agent learns",
+        (Panel("cifar10", "cifar10-I", (16,)),),
+        (_FEW,),
+        _agent,
     ),
     Table("multilabel", "Several labels", (Panel("voc", "split", (16, 24, 32, 48), n_query=500),), (), _every),
     Table(

@@ -11,7 +11,7 @@ from drlh.report.grid import Grid, spread, with_published
 from drlh.report.record_grids import LABELS_USED, is_plain, labels_used
 
 COMPARED = ("traditional", "cnn", "deep")  # methods against each other
-VARIED = ("eta", "steps", "actions", "ablation")  # DRLH against itself
+VARIED = ("eta", "steps", "actions", "ablation", "agent")  # DRLH against itself
 _CURVES = {"eta": "eta", "steps": "max_steps"}  # tables with a curve in the paper, and the parameter on its axis
 _DATA = {"cifar10": "CIFAR-10", "nuswide21": "NUS-WIDE"}
 _NUSWIDE_FEATURES = 1134  # the width of those that come with NUS-WIDE
@@ -75,7 +75,8 @@ def _compared_grid(table: Table, group: Group, records: Sequence[Record], is_ful
     listed = [(name, method) for method, name in named.items() if is_fullest or method in run]
     rows = [_compared_row(table, data, name, method, plain, bits) for name, method in listed]
     rows += [_compared_row(table, data, find_method(method).written, method, plain, bits) for method in codes]
-    rows += [row for row in _reference_rows(plain, bits) if row]
+    rows += [_changed_row(row, records, bits) for row in table.rows(bits[0]) if row.parameters]
+    rows = [row for row in [*rows, *_reference_rows(plain, bits)] if row]
     notes = [f"Features: the paper's are {published_features(table.name, data)}; ours are `{group.source}`. {_RULES}"]
     notes += [_ABOVE] if (table.name, group.protocol) == ("traditional", "cifar10-I") else []
     notes += [LABELS_USED] if labels_used(records) else []
@@ -94,6 +95,12 @@ def _compared_row(
     cells = [with_published(values, published_map(table.name, data, name, n)) for values, n in zip(found, bits)]
     shown = find_method(method).written
     return [f"**{shown}**" if method == "drlh" else shown, *cells, str(max(map(len, found)) or "–")]
+
+
+def _changed_row(row: Row, records: Sequence[Record], bits: Sequence[int]) -> list[str]:
+    """A method with other parameters than its own; nothing where it was not run."""
+    found = [[record["map"] for record in records if record["bits"] == n and is_row(record, row)] for n in bits]
+    return [row.name, *map(spread, found), str(max(map(len, found)))] if any(found) else []
 
 
 def _reference_rows(records: Sequence[Record], bits: Sequence[int]) -> list[list[str]]:

@@ -23,8 +23,8 @@ _NOTE = (
 
 
 def is_plain(record: Record) -> bool:
-    """Whether a record is of a method as it comes; variants of DRLH, also the paper's agent, have other tables."""
-    return not record["parameters"] and record["method"] != PAPER_METHOD
+    """Whether a record is of a method as it comes; variants have tables of their own."""
+    return not record["parameters"]
 
 
 def results_grids(records: Sequence[Record]) -> list[Grid]:
@@ -91,7 +91,7 @@ def _comparison_row(group: Group, records: Sequence[Record], n_bits: int) -> lis
     ours = [record for record in records if record["method"] == DEFAULT_METHOD]
     pairs = {
         name: pairs_of(ours, [record for record in records if record["method"] == name])
-        for name in sorted({record["method"] for record in records} - {DEFAULT_METHOD})
+        for name in sorted({record["method"] for record in records} - {DEFAULT_METHOD, PAPER_METHOD})
     }
     pairs = {name: some for name, some in pairs.items() if some}
     if not pairs:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.hashers.drlh_paper.exact_q import all_signs, value_iteration
 
 from drlh.hashers.codebook.codebook import make_codebook
 from drlh.hashers.drlh.learner import WalkConfig, WalkLearner, loss_weights
@@ -14,6 +13,7 @@ from drlh.hashers.drlh.network import WalkNetwork, flip_values
 from drlh.hashers.drlh.reward import LogScore, inverse_temperature
 from drlh.hashers.drlh.walk import walk
 from drlh.hashers.drlh_paper.environment import one_bit_actions
+from drlh.hashers.drlh_paper.exact_q import all_signs, value_iteration
 
 N_BITS, N_KINDS = 8, 3  # three kinds of images, all images of a kind alike
 KINDS = 3 * torch.eye(N_KINDS)

@@ -1,9 +1,9 @@
 import pytest
 import torch
-from tests.hashers.drlh_paper.exact_q import all_signs, exact_q
 
 from drlh.hashers.codebook.codebook import Codebook, make_codebook
 from drlh.hashers.drlh_paper.environment import one_bit_actions, start_state, step, two_bit_actions
+from drlh.hashers.drlh_paper.exact_q import all_signs, exact_q
 from drlh.hashers.drlh_paper.reward import Reward
 
 GAMMA = 0.9

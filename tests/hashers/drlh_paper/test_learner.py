@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.hashers.drlh_paper.exact_q import all_signs, exact_q
 
 from drlh.hashers.codebook.codebook import make_codebook
 from drlh.hashers.drlh_paper.environment import State, one_bit_actions, start_state, step
+from drlh.hashers.drlh_paper.exact_q import all_signs, exact_q
 from drlh.hashers.drlh_paper.learner import DQNConfig, DQNLearner
 from drlh.hashers.drlh_paper.network import QNetwork
 from drlh.hashers.drlh_paper.replay import Transitions

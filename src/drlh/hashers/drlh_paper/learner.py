@@ -34,6 +34,7 @@ class DQNConfig:
     gamma: float = 0.9
     batch_size: int = 128  # images that walk side by side, and images of an update; one update for as many steps
     replay_ratio: int = 8  # remembered steps of each image of an update: samples learned for each step walked
+    own_steps: bool = False  # only the agent's own steps call for updates, in expectation
     replay_capacity: int = 32  # steps remembered of each image
     walk_dropout: bool = False  # walks of learning have dropout too
     hindsight: float = 0.0  # share of the remembered steps that are given to another image
@@ -87,9 +88,9 @@ class DQNLearner:
         with epoch_rngs(self.seed, epoch, self.inputs.device) as (rng, generator):
             waiting = torch.from_numpy(rng.permutation(len(self.inputs))).to(self.inputs.device)
             rows, state, waiting = self._start(waiting, batch_size, generator)
-            n_walked = 0  # since the last update
+            n_walked = 0.0  # since the last update
             while len(rows):
-                n_walked += len(rows)
+                n_walked += len(rows) * (1 - epsilon if self.config.own_steps else 1)
                 following, going = self._step(rows, state, epsilon, generator, tally)
                 fresh, starts, waiting = self._start(waiting, int((~going).sum()), generator)
                 rows, state = torch.cat([rows[going], fresh]), join_states(following.rows(going), starts)
