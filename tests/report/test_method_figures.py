@@ -7,7 +7,7 @@ import numpy as np
 
 from drlh.bench.records import read_records
 from drlh.hashers.methods import METHODS
-from drlh.paper.tables import CNN_ROLES, PAPER_METHOD
+from drlh.paper.tables import CNN_ROLES
 from drlh.report.method_figures import all_figures
 from drlh.report.record_grids import method_label
 
