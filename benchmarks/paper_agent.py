@@ -1,16 +1,19 @@
 """How the paper's agent learns: curves over epochs, its Q beside the exact Q*, and stable-baselines3's DQN beside it.
 
-    OMP_NUM_THREADS=1 python benchmarks/paper_agent.py FILE.npz [--parts curves,exact,peer] [--bits 16]
+    OMP_NUM_THREADS=1 python benchmarks/paper_agent.py FILE.npz [--parts exact,control,peer] [--bits 16]
         [--protocol cifar10-I] [--set NAME=VALUE] [--json RECORD.json] [--plot PICTURE.svg]
 
 It learns from four fifths of the protocol's training images; mAP is that of the other fifth among themselves. The
 protocol's queries are not touched.
 
-`curves`: after every epoch, tie-aware mAP, return, steps, share of walks that stop, distance to the codeword at their
+Always: after every epoch, tie-aware mAP, return, steps, share of walks that stop, distance to the codeword at their
 end.
 
 `exact`: along the walks of held-out images, the value of the action taken as the network has it, beside Q* of the same
 code and the image's true class by value iteration (up to 20 bits).
+
+`control`: the same codewords learned bit by bit (`bce`), and its codes moved to the nearest codeword, which is where a
+walk that is paid by the paper's equations ends.
 
 `peer`: the same environment, network, optimiser, discount, samples a step and training images for stable-baselines3's
 DQN, which explores at random; mAP over the seconds of its process, for as long as ours took.
@@ -33,13 +36,14 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from drlh.bench.machine import machine, versions
-from drlh.core.codes import Codes, round_to_codes, signs
+from drlh.core.codes import Codes, hamming_distances, pack, round_to_codes, signs
 from drlh.core.files import atomic_path, write_json
 from drlh.data import load
 from drlh.data.labels import Labels
 from drlh.evaluate.metrics import mean_average_precision
 from drlh.evaluate.protocols import get_protocol
 from drlh.hashers.codebook.codebook import make_codebook
+from drlh.hashers.controls.bce import BCE
 from drlh.hashers.drlh_paper.environment import history_onehot, one_bit_actions, start_state, step
 from drlh.hashers.drlh_paper.exact_q import code_numbers, exact_q
 from drlh.hashers.drlh_paper.gym import HashingEnv
@@ -62,7 +66,7 @@ CURVES = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", help="a feature file with one label for each image")
-    parser.add_argument("--parts", default="curves,exact,peer")
+    parser.add_argument("--parts", default="exact,control,peer")
     parser.add_argument("--bits", type=int, default=16)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--protocol", default="cifar10-I")
@@ -86,6 +90,9 @@ def main() -> None:
     if "exact" in given.parts:
         record["exact"] = exact(hasher, *parts[2:])
         print(f"correlation of Q and Q* along walks: {record['exact']['correlation']:.3f}", flush=True)
+    if "control" in given.parts:
+        record["control"] = control(hasher, *parts, given.seed)
+        print("".join(f"{name}: mAP {value:.3f}\n" for name, value in record["control"].items()), end="", flush=True)
     if "peer" in given.parts:
         record["peer"] = peer(hasher, *parts, record["curves"]["seconds"][-1])
         last = record["peer"]
@@ -152,6 +159,20 @@ def exact(hasher: DRLHPaper, held: Features, held_labels: Labels, n_walks: int =
             true.append(float(tables[label][place, action]))
             stops.append(action == actions.stop)
     return {"q": learned, "exact": true, "stop": stops, "correlation": float(np.corrcoef(learned, true)[0, 1])}
+
+
+def control(
+    hasher: DRLHPaper, features: Features, labels: Labels, held: Features, held_labels: Labels, seed: int
+) -> dict[str, float]:
+    """mAP of the agent, of bce on the agent's codewords, and of both with every code moved to the nearest codeword."""
+    codewords = (hasher.codewords_ > 0).astype(np.uint8)
+    bce = BCE(hasher.n_bits, codebook=codewords, random_state=seed).fit(features, labels)
+    found: dict[str, float] = {}
+    for name, codes in (("drlh-paper", hasher.transform(held)), ("bce", bce.transform(held))):
+        nearest = hamming_distances(pack(codes), pack(codewords)).argmin(axis=1)
+        found |= {name: among_themselves(codes, held_labels)}
+        found |= {f"{name}, nearest codewords": among_themselves(codewords[nearest], held_labels)}
+    return found
 
 
 def peer(

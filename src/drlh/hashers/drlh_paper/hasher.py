@@ -29,17 +29,29 @@ class DRLHPaper(AgentHasher):
     others'.
 
     **Reference.** Z. Wang, W. Hong, J. Yuan, Deep Reinforcement Learning with Label Embedding Reward for Supervised
-    Image Hashing, WACV 2020. Kept from it: b flips and a stop (section 3.1); the state (feature, code, the last ten
-    flips one-hot) and a random start code while learning (3.2); BCH codewords cut or padded with random bits to the
-    length, the reward of a flip (equation 1) and of a stop (equation 2) with sigma = 5, and for several labels the
-    nearest true class (3.3); fully connected layers with dropout after each (4.1); stochastic gradient descent,
-    epsilon-greedy with a guided expert, 25 epochs, epsilon from 1 to 0.1 over the first 15, and at most b steps at test
-    (4.2).
+    Image Hashing, WACV 2020. What it states, and where:
 
-    **Differences.** What the paper leaves open is set here: gamma, two hidden layers of `hidden_size`, the dropout
-    rate, the learning rate with momentum 0.9 and a largest gradient norm, a replay memory of 100,000 transitions, a
-    target network, eta, and the start code at test, the sign of a random projection of the image, so that a code can be
-    made again. Features are standardised.
+    - 3.1: action k flips bit k, one more action ends the walk: b + 1 in all (figure 5 adds pairs: `max_flips`).
+    - 3.2: the state is the feature, the code and the last ten flips, each one-hot over the bits; the stop is not
+      recorded; the first code is random.
+    - 3.3: codewords are BCH codes of length 2^m - 1, cut or padded with random bits, as far apart as possible; R is
+      half of their least distance less one.
+    - 3.3, equation 1: a flip earns what it gains on d_pos - d_neg, the distance to the class's codeword and the mean
+      distance to the others'; with several labels d_pos is that of the nearest true class at that step.
+    - 3.3, equation 2: a stop earns sigma = 5 within eta of the codeword and -5 elsewhere; the best eta is about R / 2.
+    - 4: Q-learning with a network and a replay memory; the policy is the action of highest value.
+    - 4.1: the network has fully connected layers on the concatenated state, dropout on each, one value an action.
+    - 4.2: stochastic gradient descent from random weights; 25 epochs in which every training image walks; epsilon falls
+      from 1 to 0.1 over the first 15 and stays; exploration follows an expert that sees the label; at test at most b
+      steps, no reward and no learning.
+
+    **Differences.** None in what is stated. What the paper leaves open was chosen on held-out training images: features
+    are standardised and scaled to the norm of the code, which is seen as -1/+1 (`input_balance`, `code_input`: without
+    them the image drowns the code); several remembered steps are learned for each one walked (`replay_ratio`); the
+    learning rate falls to 0; gamma, the sizes, the dropout rates, momentum 0.9, a largest gradient norm, a memory of
+    the newest steps of each image, a target network; walks of learning have at most b steps; the expert picks at random
+    among the actions that earn something. The start code at test is the sign of a random projection of the image, so
+    that a code can be made again.
 
     Parameters
     ----------

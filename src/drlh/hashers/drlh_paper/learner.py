@@ -34,6 +34,7 @@ class DQNConfig:
     gamma: float = 0.9
     batch_size: int = 128  # images that walk side by side, and images of an update; one update for as many steps
     replay_ratio: int = 8  # remembered steps of each image of an update: samples learned for each step walked
+    codeword_starts: bool = False  # walks begin anywhere between a fair code and the codeword of any class
     own_steps: bool = False  # only the agent's own steps call for updates, in expectation
     replay_capacity: int = 32  # steps remembered of each image
     walk_dropout: bool = False  # walks of learning have dropout too
@@ -113,7 +114,22 @@ class DQNLearner:
     def _start(self, waiting: Tensor, n: int, generator: torch.Generator) -> tuple[Tensor, State, Tensor]:
         """(up to n images, their walks at random codes, the images that wait on)."""
         rows = waiting[:n]
-        return rows, start_state(random_signs(len(rows), self.actions.n_bits, generator)), waiting[n:]
+        signs = random_signs(len(rows), self.actions.n_bits, generator)
+        if self.config.codeword_starts:
+            signs = self._near_codewords(signs, generator)
+        return rows, start_state(signs), waiting[n:]
+
+    def _near_codewords(self, signs: Tensor, generator: torch.Generator) -> Tensor:
+        """Codewords of any classes of which each bit is kept with probability 1 - q, or else as in `signs`.
+
+        q is drawn from 0 to 1 for each code: all the way from a codeword to a fair code. A code near a codeword then
+        does not tell the image's class.
+        """
+        n, device = len(signs), signs.device
+        classes = torch.randint(self.reward.n_classes, (n,), generator=generator, device=device)
+        fair = torch.rand(signs.shape, generator=generator, device=device)
+        fair = fair < torch.rand((n, 1), generator=generator, device=device)
+        return torch.where(fair, signs, self.reward.codewords[classes].to(signs.dtype))
 
     def _step(
         self, rows: Tensor, state: State, epsilon: float, generator: torch.Generator, tally: _Tally
