@@ -1,5 +1,9 @@
 """The walk over HTTP is the walk of the model."""
 
+import json
+from itertools import combinations
+from typing import Any
+
 import httpx
 import numpy as np
 import pytest
@@ -9,6 +13,7 @@ from drlh.hashers.methods import make_hasher
 from drlh.model import Model
 from drlh.serve.responses import json_response
 from drlh.serve.routes_walk import walk_fields
+from drlh.serve.schemas import WalkAnswer
 
 
 def test_a_walk_shows_codes_values_and_distances_step_by_step(reading: httpx.Client, made: Made) -> None:
@@ -27,6 +32,9 @@ def test_a_walk_shows_codes_values_and_distances_step_by_step(reading: httpx.Cli
     distances = [sum(a != b for a, b in zip(word, answer["bits"], strict=True)) for word in answer["codewords"]]
     assert distances == steps[-1]["distances"]
     assert answer["nearest"] == {"class": str(int(np.argmin(distances))), "distance": min(distances)}
+    assert [step["history"] for step in steps] == [None] * len(steps)  # this agent sees no past flips
+    assert (answer["history_length"], answer["max_steps"], answer["gamma"]) == (0, 16, 0.5)
+    assert answer["stop_reward"] is None
     assert answer["code"] == reading.post("/encode", files={"image": picture_of(made.others, 4)}).json()["code"]
 
 
@@ -78,3 +86,50 @@ def test_a_step_limit_is_told_and_pairs_of_bits_are_listed(made: Made, parameter
             assert b"NaN" not in json_response(answer).body
             assert b"null" in json_response(answer).body
     assert answer["classes"] == [str(number) for number in range(10)]
+
+
+def papers_walks(made: Made, stop: float, **parameters: object) -> list[dict[str, Any]]:
+    """Walks of the paper's agent, as the service answers them; `stop` is added to what it expects of a stop."""
+    assert made.dataset.features is not None
+    hasher: Any = make_hasher("drlh-paper", 16, random_state=0, n_epochs=1, hidden_size=8, **parameters)
+    hasher.fit(made.dataset.features, made.dataset.labels)
+    hasher.weights_["layers.1.bias"][-1] += stop
+    model = Model(hasher)
+    answers = [json.loads(bytes(json_response(walk_fields(model, row)).body)) for row in made.dataset.features[:20]]
+    for answer in answers:
+        WalkAnswer.model_validate(answer)
+    return answers
+
+
+@pytest.mark.parametrize("max_flips", [1, 2])
+def test_the_papers_agent_sees_its_last_ten_flips_newest_first(made: Made, max_flips: int) -> None:
+    for answer in papers_walks(made, stop=-100, max_flips=max_flips):
+        flips = [step["flipped"] for step in answer["steps"][1:]]
+        for number, step in enumerate(answer["steps"]):
+            assert step["history"] == flips[:number][::-1][:10]
+        assert answer["history_length"] == 10
+        assert len(flips) == 16  # so that some were forgotten
+
+
+def test_the_papers_agent_without_its_history_is_said_to_see_none(made: Made) -> None:
+    for answer in papers_walks(made, stop=-100, use_history=False):
+        assert answer["history_length"] == 0
+        assert {step["history"] for step in answer["steps"]} == {None}
+
+
+@pytest.mark.parametrize(("stop", "given"), [(-100, {"eta": 2.0, "sigma": 3.0}), (100, {})])
+def test_a_walk_carries_what_explains_its_end(made: Made, stop: float, given: dict[str, float]) -> None:
+    for answer in papers_walks(made, stop, max_steps=5, gamma=0.8, **given):
+        assert (answer["max_steps"], answer["gamma"], answer["stopped"]) == (5, 0.8, stop > 0)
+        words = [int(word, 2) for word in answer["codewords"]]
+        apart = min((one ^ other).bit_count() for one, other in combinations(words, 2))
+        assert answer["stop_reward"] == {"sigma": 5.0, "eta": (apart - 1) / 4} | given
+        *asked, last = answer["steps"]
+        for step in asked:
+            assert step["q"][step["action"]] == max(step["q"]) > step["q"][-1]
+        if answer["stopped"]:
+            assert last["q"][-1] == max(last["q"])
+            assert last["action"] == len(answer["actions"]) - 1
+        else:
+            assert len(asked) == answer["max_steps"]
+            assert set(last["q"]) == {None}

@@ -1,6 +1,6 @@
 """The walk of an image across the cube, step by step."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from fastapi import APIRouter, Request, Response
@@ -12,6 +12,9 @@ from drlh.serve.inputs import EncodeForm, EncodeQuery, ItemId, read_input
 from drlh.serve.responses import Refusal, code_texts, json_response
 from drlh.serve.schemas import WalkAnswer, answers, request_body
 from drlh.serve.service import Service, service_of
+
+if TYPE_CHECKING:
+    from drlh.hashers.training.agents import Trace
 
 router = APIRouter()
 
@@ -75,7 +78,8 @@ def walk_fields(model: Model, features: FeatureRow) -> dict[str, Any]:
         action = trace.actions[step] if step < len(trace.actions) else None
         flipped = _flipped(trace.codes, step)
         about = {"step": step, "flipped": flipped, "bits": bits, "code": code, "q": trace.values[step].tolist()}
-        steps.append(about | {"distances": trace.distances[step].tolist(), "action": action})
+        seen = _history(trace, step, actions)
+        steps.append(about | {"distances": trace.distances[step].tolist(), "action": action, "history": seen})
     nearest = int(trace.distances[-1].argmin())
     return {
         "method": model.method,
@@ -87,12 +91,26 @@ def walk_fields(model: Model, features: FeatureRow) -> dict[str, Any]:
         "actions": actions,
         "steps": steps,
         "stopped": len(trace.actions) == len(trace.codes),
+        "max_steps": trace.max_steps,
+        "history_length": 0 if trace.history is None else trace.history.shape[1],
+        "gamma": walker.gamma,
+        "stop_reward": _stop_reward(walker),
         "nearest": {"class": classes[nearest], "distance": int(trace.distances[-1][nearest])},
     }
 
 
 def _flipped(codes: Codes, step: int) -> list[int]:
     return np.flatnonzero(codes[step] != codes[step - 1]).tolist() if step else []
+
+
+def _history(trace: "Trace", step: int, actions: list[list[int]]) -> list[list[int]] | None:
+    """The bits of the flips that the agent sees, newest first."""
+    return None if trace.history is None else [actions[flip] for flip in trace.history[step] if flip >= 0]
+
+
+def _stop_reward(walker: Any) -> dict[str, float] | None:
+    """What the paper's agent was paid for a stop; the default agent's stops earn nothing."""
+    return {"sigma": walker.sigma, "eta": walker.stop_radius} if hasattr(walker, "sigma") else None
 
 
 def _actions(n_bits: int, n_actions: int) -> list[list[int]]:

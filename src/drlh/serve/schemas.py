@@ -46,11 +46,19 @@ class WalkStep(BaseModel):
     q: list[float | None] = Field(description="Q-value of each action here; null at the step limit.")
     distances: list[int] = Field(description="Hamming distance to the codeword of each class.")
     action: int | None = Field(description="The action taken here, null at the step limit.")
+    history: list[list[int]] | None = Field(
+        description="Bits of each of the last flips that the agent sees here, newest first; null: it sees none."
+    )
 
 
 class NearestClass(BaseModel):
     name: str = Field(alias="class")
     distance: int
+
+
+class StopReward(BaseModel):
+    sigma: float = Field(description="Earned by a stop near the codeword; one elsewhere costs as much.")
+    eta: float = Field(description="Largest distance to the codeword, in bits, that counts as near.")
 
 
 class WalkAnswer(CodeAnswer):
@@ -60,6 +68,10 @@ class WalkAnswer(CodeAnswer):
     actions: list[list[int]] = Field(description="Bits that each action flips; the last one flips none and stops.")
     steps: list[WalkStep]
     stopped: bool = Field(description="Whether the agent stopped by itself, before the step limit.")
+    max_steps: int = Field(description="The step limit: the most flips a walk may have.")
+    history_length: int = Field(description="How many of its last flips the agent sees; 0: none.")
+    gamma: float = Field(description="What a reward one step later counts for in the Q-values.")
+    stop_reward: StopReward | None = Field(description="What a stop earned while learning; null: always 0.")
     nearest: NearestClass
 
 

@@ -192,3 +192,22 @@ def test_the_papers_agent_takes_the_greedy_action_of_its_network_on_the_literal_
             if terminated.item():
                 break
         np.testing.assert_array_equal(codes[row], (state.signs[0] > 0).numpy())
+
+
+@pytest.mark.parametrize("make", [one_bit_actions, two_bit_actions])
+def test_a_trace_of_the_papers_agent_holds_the_flips_it_saw(make: Callable[[int], ActionSet]) -> None:
+    policy = paper_policy(make=make)
+    for trace in all_traces(policy):
+        assert trace.history is not None
+        assert trace.history.shape == (len(trace.codes), 10)
+        for number, seen in enumerate(trace.history):
+            past = trace.actions[:number][::-1][:10]
+            assert seen.tolist() == past + [-1] * (10 - len(past))
+        assert trace.max_steps == N_BITS
+
+
+def test_a_trace_has_no_history_where_the_agent_sees_none() -> None:
+    blind = paper_policy()
+    blind.network.use_history = False
+    for policy in (default_policy(), blind):
+        assert {trace.history is None for trace in all_traces(policy)} == {True}

@@ -23,7 +23,11 @@ PLACES = """async () => {
   return loosen((await answer.json()).points);
 }"""
 # People look at the pictures of these tests, so the agent has learnt more than those of other tests.
-LEARNT = {"drlh": {"n_epochs": 40, "ensemble_size": 2, "hidden_size": 128}, "itq": {}}
+LEARNT = {
+    "drlh": {"n_epochs": 40, "ensemble_size": 2, "hidden_size": 128},
+    "drlh-paper": {"n_epochs": 8, "hidden_size": 128},  # half-taught: some walks stop, others flip to and fro
+    "itq": {},
+}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -68,6 +72,13 @@ def server(files: Files) -> Iterator[str]:
     """DRLH with pictures, and ITQ beside it."""
     words = (*files.of("drlh"), "--compare", "=".join(files.of("itq")))
     with serving(files.directory / "server.log", *words) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def paper_server(files: Files) -> Iterator[str]:
+    """The paper's agent."""
+    with serving(files.directory / "paper.log", *files.of("drlh-paper")) as address:
         yield address
 
 

@@ -17,7 +17,8 @@ Keep = Callable[[Any, str], None]
 # Text on what it stands on, as elements of the page: WCAG AA wants 4.5 to 1.
 TEXTS = ["body", "#about", "#tab-search", "#tab-map", ".drop strong", ".drop .faint", ".said", ".bit.one",
          ".bit:not(.one)", ".legend li.nearest b", ".legend li:not(.nearest) b", ".results > .faint", ".caption strong",
-         ".distance", ".badge", ".asked-code code", "[data-do=play]", ".chart text"]  # fmt: skip
+         ".distance", ".badge", ".asked-code code", "[data-do=play]", ".chart text", ".actions text",
+         ".chosen", ".note", ".note strong"]  # fmt: skip
 COLOURS = """(selector) => {
   const element = document.querySelector(selector);
   const seen = (one) => {

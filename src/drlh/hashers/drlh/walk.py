@@ -129,4 +129,4 @@ class WalkPolicy:
             actions.append(int(torch.nonzero(following.signs[0] != signs[0])[0]))
             signs = following.signs
             codes.append(signs)
-        return make_trace(codes, actions, values, codewords)
+        return make_trace(codes, actions, values, codewords, self.max_steps)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from drlh.hashers.base import RandomState
-from drlh.hashers.codebook.codebook import make_codebook
+from drlh.hashers.codebook.codebook import Codebook, make_codebook
 from drlh.hashers.drlh_paper.environment import ActionSet, one_bit_actions, two_bit_actions
 from drlh.hashers.drlh_paper.learner import DQNConfig, DQNLearner
 from drlh.hashers.drlh_paper.network import GreedyPolicy, QNetwork
@@ -210,6 +210,13 @@ class DRLHPaper(AgentHasher):
         self.validation_fraction = validation_fraction
         self.log_dir = log_dir
         self.random_state = random_state
+
+    @property
+    def stop_radius(self) -> float:
+        """Distance to the codeword up to which a stop earned +sigma while the fitted agent learned."""
+        if self.eta is not None:
+            return self.eta
+        return Codebook((self.codewords_ > 0).astype(np.uint8), "fitted", "the model").paper_radius / 2
 
     def _checks(self) -> list[Check]:
         return [

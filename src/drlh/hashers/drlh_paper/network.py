@@ -127,7 +127,7 @@ class GreedyPolicy:
         self.network.eval()
         image = self.network.image(inputs)
         state = start_state(start_signs(inputs, self.projection))
-        codes, actions, values = [state.signs], [], []
+        states, actions, values = [state], [], []
         over = False
         while not over:
             found = self.network(image, state)
@@ -135,6 +135,7 @@ class GreedyPolicy:
             actions.append(int(found.argmax()))
             state, terminated, truncated = step(state, found.argmax(dim=1), self.network.actions, self.max_steps)
             if not bool(terminated):
-                codes.append(state.signs)
+                states.append(state)
             over = bool(terminated | truncated)
-        return make_trace(codes, actions, values, codewords)
+        history = [state.history for state in states] if self.network.use_history else None
+        return make_trace([state.signs for state in states], actions, values, codewords, self.max_steps, history)

@@ -48,15 +48,28 @@ class Trace:
     actions: list[int]  # what was done at each code; the last is the stop, unless the step limit came first
     values: NDArray[np.float64]  # (n_steps + 1, n_actions): Q of every action at each code, the stop last
     distances: NDArray[np.int64]  # (n_steps + 1, n_classes): Hamming distance to each codeword
+    max_steps: int  # the step limit
+    # (n_steps + 1, 10): the last flips as the agent sees them at each code, as actions, newest first, -1 for none yet;
+    # None for an agent that sees none
+    history: NDArray[np.int64] | None = None
 
 
-def make_trace(signs: list[Tensor], actions: list[int], values: list[Tensor], codewords: NDArray[np.int8]) -> Trace:
+def make_trace(
+    signs: list[Tensor],
+    actions: list[int],
+    values: list[Tensor],
+    codewords: NDArray[np.int8],
+    max_steps: int,
+    history: list[Tensor] | None = None,
+) -> Trace:
     """From the codes (1, b) of a walk and the values (n_actions,) asked for; past the step limit nothing was asked."""
     if len(values) < len(signs):
         values = [*values, torch.full_like(values[0], torch.nan)]
     codes = round_to_codes(torch.cat(signs).double().cpu().numpy())
     distances = (codes[:, None] != (codewords > 0)[None]).sum(axis=2)
-    return Trace(codes, actions, torch.stack(values).double().cpu().numpy(), distances)
+    asked = torch.stack(values).double().cpu().numpy()
+    seen = None if history is None else torch.cat(history).long().cpu().numpy()
+    return Trace(codes, actions, asked, distances, max_steps, seen)
 
 
 class Policy(Protocol):

@@ -51,7 +51,7 @@ function listenToKeys() {
   document.addEventListener("keydown", (event) => {
     const walk = views.search.walk;
     const free = event.target.matches?.("body, main, .asked") || walk.element.contains(event.target);
-    const takes = event.target.closest?.(event.key === " " ? "button, a, select" : "input, select");
+    const takes = event.target.closest?.(event.key === " " ? "button, a, select, summary" : "input, select");
     if (event.ctrlKey || event.metaKey || event.altKey || !free || takes) return;
     if (read().tab === "search" && walk.shown && walk.key(event)) event.preventDefault();
   });

@@ -1,7 +1,7 @@
 // Lines over the steps of a walk, with a cursor that can be dragged.
 import { draw, make } from "./element.js";
 
-const EDGE = { left: 44, right: 14, top: 10, bottom: 24 };
+export const EDGE = { left: 44, right: 14, top: 10, bottom: 24 };
 
 export class Chart {
   #series = [];
@@ -60,7 +60,7 @@ export class Chart {
   }
 
   #rule(tick, y, width) {
-    const text = this.whole ? tick : String(Number(tick.toPrecision(3))).replace("-", "−");
+    const text = this.whole ? tick : tickText(tick);
     return [
       draw("line", { class: tick === 0 ? "axis" : "rule", x1: EDGE.left, x2: width - EDGE.right, y1: y, y2: y }),
       draw("text", { x: EDGE.left - 8, y: y + 4, "text-anchor": "end" }, String(text)),
@@ -121,8 +121,10 @@ export class Chart {
   }
 }
 
+export const tickText = (tick) => String(Number(tick.toPrecision(3))).replace("-", "−");
+
 // Four or so round numbers that hold all values between the first and the last.
-function niceTicks(low, high, whole) {
+export function niceTicks(low, high, whole) {
   const span = high - low || 1;
   const rough = span / 3;
   const power = 10 ** Math.floor(Math.log10(rough));

@@ -1,7 +1,9 @@
 // The walk of one query: a grid of bits that changes step by step, and what the agent knew at each step.
+import { ActionChart } from "./actions.js";
 import { Chart } from "./chart.js";
 import { bitGrid, strip } from "./codes.js";
 import { announce, draw, make } from "./element.js";
+import { History } from "./history.js";
 import { colourName, marker } from "./palette.js";
 import { remark, skeletons } from "./states.js";
 import { tell } from "./story.js";
@@ -31,9 +33,11 @@ export class Walk {
       height: 200, whole: true, onstep: (step) => this.#choose(step),
     });
     this.worth = new Chart({
-      title: "What the agent expects (Q)", text: "Q of the best flip and of stopping over the steps",
+      title: "The best flip and the stop over the steps (Q)", text: "Q of the best flip and of stopping over the steps",
       height: 132, onstep: (step) => this.#choose(step),
     });
+    this.actions = new ActionChart();
+    this.history = new History();
   }
 
   wait() {
@@ -91,13 +95,15 @@ export class Walk {
     this.cells = cells;
     this.said = make("p", { class: "said" });
     this.target = make("div", { class: "target" });
-    const left = make("div", { class: "code-side" }, grid, this.said, this.target);
-    const charts = [this.distances.element, this.#legend(), this.worth.element, worthLegend()];
-    const right = make("div", { class: "charts" }, ...charts);
+    const left = make("div", { class: "code-side" }, grid, this.said, this.target, this.history.element);
+    const right = make("div", { class: "charts" }, this.actions.element, this.worth.element, worthLegend());
+    const below = make("div", { class: "charts below" }, this.distances.element, this.#legend());
     const title = heading("Its walk across the cube", `${bits} bits, ${flips} ${flips === 1 ? "flip" : "flips"}`);
-    this.element.replaceChildren(title, this.#controls(), make("div", { class: "walk-body" }, left, right));
+    this.element.replaceChildren(title, this.#controls(), make("div", { class: "walk-body" }, left, right, below));
     this.distances.element.hidden = classes.length === 0;
     this.distances.show(classes.map((_, number) => this.#distanceLine(number)));
+    this.actions.show(this.#walk);
+    this.history.show(this.#walk);
     this.worth.show([
       { values: this.#story.map((one) => one.best), colour: "--one", strong: true },
       { values: this.#story.map((one) => one.stop), colour: "--flip", strong: true, dashed: true },
@@ -218,6 +224,8 @@ export class Walk {
     this.#showDistances(entry);
     this.distances.at(step, entry.nearest);
     this.worth.at(step);
+    this.actions.at(entry);
+    this.history.at(step, entry);
   }
 
   #showDistances(entry) {
