@@ -60,7 +60,7 @@ class DRLHPaper(AgentHasher):
     codebook : {"bch", "bch-paper", "hadamard", "random"} or array of 0/1 (n_classes, n_bits), default="bch-paper"
         One codeword for each class.
     n_epochs : int, default=25
-        Epochs of learning; epsilon falls over the first 15.
+        Epochs of learning; epsilon falls over the first three fifths, 15 of 25.
     gamma : float, default=0.9
         Discount of later rewards, at least 0 and below 1.
     hidden_size : int, default=512
@@ -251,12 +251,11 @@ class DRLHPaper(AgentHasher):
         check_labels(labels, reward.n_classes)
         network = self._network(inputs.shape[1], actions, dropout=self.dropout, feature_dropout=self.feature_dropout)
         config = DQNConfig(
-            n_epochs=self.n_epochs, guided=self.guided, max_steps=self.n_bits, gamma=self.gamma,
-            batch_size=min(self.batch_size, len(inputs)), replay_ratio=self.replay_ratio,
-            replay_capacity=self.replay_capacity, walk_dropout=self.walk_dropout,
-            hindsight=self.hindsight, learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay, target_update_interval=self.target_update_interval,
-            double_q=self.double_q, huber=self.huber,
+            n_epochs=self.n_epochs, epsilon=(1.0, 0.1, round(0.6 * self.n_epochs)), guided=self.guided,
+            max_steps=self.n_bits, gamma=self.gamma, batch_size=min(self.batch_size, len(inputs)),
+            replay_ratio=self.replay_ratio, replay_capacity=self.replay_capacity, walk_dropout=self.walk_dropout,
+            hindsight=self.hindsight, learning_rate=self.learning_rate, weight_decay=self.weight_decay,
+            target_update_interval=self.target_update_interval, double_q=self.double_q, huber=self.huber,
         )  # fmt: skip
         return DQNLearner(network.to(inputs.device), reward, inputs, labels, config, seed), self.n_epochs
 
