@@ -117,7 +117,8 @@ class DRLH(AgentHasher):
     parameters_elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(
         (
             "sigma", "eta", "max_flips", "guided", "double_q", "huber", "hindsight", "walk_dropout",
-            "target_update_interval", "n_layers", "input_balance", "code_input", "use_history", "replay_ratio", "replay_capacity",
+            "target_update_interval", "n_layers", "input_balance", "code_input", "use_history", "replay_ratio",
+            "replay_capacity", "pairs_from", "composed_pairs", "relative_actions", "label_correlation", "layer",
         ),
         "drlh-paper",
     )  # fmt: skip
