@@ -395,6 +395,18 @@ PAPER_WRONG: list[tuple[str, Any, str]] = [
     ("replay_ratio", 0, "replay_ratio"),
     ("replay_capacity", 0, "replay_capacity"),
     ("hindsight", 1.5, "hindsight of {} must be between 0 and 1: got 1.5"),
+    ("pairs_from", -1, "pairs_from of {} must be a whole number of at least 0 and below n_epochs: got -1"),
+    ("pairs_from", 4, "below n_epochs: got 4"),
+    ("pairs_from", 1.5, "pairs_from"),
+    ("pairs_from", 2, "pairs_from of {} must be 0 unless max_flips is 2: got 2"),
+    ("composed_pairs", 1, "composed_pairs of {} must be True or False: got 1"),
+    ("composed_pairs", True, "composed_pairs of {} must be False unless max_flips is 2: got True"),
+    ("relative_actions", "no", "relative_actions of {} must be True or False: got 'no'"),
+    ("label_correlation", 1.1, "label_correlation of {} must be between 0 and 1: got 1.1"),
+    ("label_correlation", -0.1, "label_correlation"),
+    ("label_correlation", float("nan"), "label_correlation"),
+    ("layer", "sparse", "layer of {} must be one of dense, fastfood, tensor-train: got 'sparse'"),
+    ("layer", None, "layer"),
 ]
 WRONG = [("drlh", *row) for row in BOTH_WRONG + DEFAULT_WRONG] + [
     ("drlh-paper", *row) for row in BOTH_WRONG + PAPER_WRONG

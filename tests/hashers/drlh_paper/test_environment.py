@@ -32,6 +32,8 @@ def test_the_larger_set_adds_every_pair_once() -> None:
     assert len(set(flipped)) == 16
     listed = [tuple(bit for bit in row if bit < 5) for row in actions.bits.tolist()]
     assert listed == flipped
+    assert actions.pairs.tolist() == [len(flips) == 2 for flips in flipped]
+    assert not one_bit_actions(5).pairs.any()
 
 
 @given(st.integers(1, 12), st.sampled_from([one_bit_actions, two_bit_actions]), st.data())

@@ -13,6 +13,7 @@ from drlh.hashers.drlh_paper.environment import (
     step,
     two_bit_actions,
 )
+from drlh.hashers.drlh_paper.layers import Fastfood, TensorTrain
 from drlh.hashers.drlh_paper.network import PooledDropout, QNetwork
 from drlh.hashers.training.agents import random_signs
 
@@ -132,6 +133,60 @@ def test_the_state_reaches_every_value() -> None:
     assert (values[0] != values[1]).all()
     assert torch.equal(back.signs, state.signs)  # the same code, but the history differs
     assert (values[0] != values[2]).all()
+
+
+def test_composed_pairs_are_made_from_their_flips_by_a_scale_and_an_offset() -> None:
+    actions = two_bit_actions(N_BITS)
+    torch.manual_seed(0)
+    network = QNetwork(N_FEATURES, actions, hidden_size=9, composed_pairs=True).eval()
+    plain = QNetwork(N_FEATURES, one_bit_actions(N_BITS), hidden_size=9).eval()
+    plain.load_state_dict({name: part for name, part in network.state_dict().items() if "pair" not in name})
+    image, state = network.image(torch.randn(12, N_FEATURES)), start_state(walked(actions, 9).signs)
+    with torch.no_grad():
+        network.pair_scale.fill_(0.7)
+        network.pair_offset.fill_(-0.3)
+        found, singles = network(image, state), plain(image, state)
+    assert found.shape == (12, actions.n_actions)
+    torch.testing.assert_close(found[:, :N_BITS], singles[:, :N_BITS])
+    torch.testing.assert_close(found[:, -1], singles[:, -1])
+    for action in range(N_BITS, actions.stop):
+        first, second = actions.bits[action].tolist()
+        torch.testing.assert_close(found[:, action], 0.7 * (singles[:, first] + singles[:, second]) - 0.3)
+
+
+def test_composed_pairs_do_not_widen_the_output_and_learn_both_scalars() -> None:
+    network = QNetwork(N_FEATURES, two_bit_actions(40), hidden_size=9, composed_pairs=True)
+    assert network.layers[-1].weight.shape == (41, 9)
+    state = start_state(random_signs(5, 40, torch.Generator().manual_seed(0)))
+    values = network(network.image(torch.randn(5, N_FEATURES)), state)
+    values.square().sum().backward()
+    assert network.pair_scale.grad != 0
+    assert network.pair_offset.grad != 0
+
+
+def test_relative_actions_turn_with_the_sign_of_their_bit() -> None:
+    actions = one_bit_actions(N_BITS)
+    torch.manual_seed(0)
+    network = QNetwork(N_FEATURES, actions, hidden_size=9, relative_actions=True).eval()
+    image, state = network.image(torch.randn(12, N_FEATURES)), walked(actions, 9)
+    outputs: list[torch.Tensor] = []
+    network.layers[-1].register_forward_hook(lambda module, inputs, output: outputs.append(output))
+    found = network(image, state)
+    assert outputs[0].shape == (12, 2 * N_BITS + 1)
+    assert found.shape == (12, N_BITS + 1)
+    for bit in range(N_BITS):
+        u, g = outputs[0][:, bit], outputs[0][:, N_BITS + bit]
+        torch.testing.assert_close(found[:, bit], torch.where(state.signs[:, bit] > 0, u - g, u + g))
+    assert torch.equal(found[:, -1], outputs[0][:, -1])
+
+
+@pytest.mark.parametrize("kind", ["fastfood", "tensor-train"])
+def test_a_structured_layer_stands_in_place_of_the_wide_ones_only(kind: str) -> None:
+    actions = one_bit_actions(N_BITS)
+    network = QNetwork(N_FEATURES, actions, hidden_size=9, n_layers=3, layer=kind).eval()
+    wanted = {"fastfood": Fastfood, "tensor-train": TensorTrain}[kind]
+    assert [type(part) for part in (network.features, *network.layers)] == [wanted] * 3 + [nn.Linear]
+    assert network(network.image(torch.randn(12, N_FEATURES)), walked(actions, 3)).shape == (12, N_BITS + 1)
 
 
 def test_dropout_follows_every_hidden_layer() -> None:

@@ -8,7 +8,7 @@ from drlh.core.errors import UserError
 from drlh.hashers.codebook.codebook import Codebook, make_codebook
 from drlh.hashers.drlh_paper import reward as rewards
 from drlh.hashers.drlh_paper.environment import ActionSet, one_bit_actions, start_state, step, two_bit_actions
-from drlh.hashers.drlh_paper.reward import Reward, check_labels, guided_actions
+from drlh.hashers.drlh_paper.reward import Reward, check_labels, class_likeness, guided_actions
 from drlh.hashers.training.agents import random_signs
 
 
@@ -16,12 +16,23 @@ def hamming(left: np.ndarray, right: np.ndarray) -> int:
     return int((left != right).sum())
 
 
-def literal_margin(code: np.ndarray, codewords: np.ndarray, true: list[int]) -> float:
+def literal_margin(
+    code: np.ndarray, codewords: np.ndarray, true: list[int], likeness: np.ndarray | None = None
+) -> float:
     """d_pos - d_neg by counting bits."""
     others = [c for c in range(len(codewords)) if c not in true]
     d_pos = min(hamming(code, codewords[c]) for c in true)
-    d_neg = float(np.mean([hamming(code, codewords[c]) for c in others])) if others else 0.0
-    return d_pos - d_neg
+    if not others:
+        return d_pos
+    alike = [0.0 if likeness is None else float(np.mean([likeness[t, c] for t in true])) for c in others]
+    weights = [max(1 - each, 1e-6) for each in alike]
+    return d_pos - float(np.average([hamming(code, codewords[c]) for c in others], weights=weights))
+
+
+def random_likeness(n_classes: int, seed: int) -> np.ndarray:
+    """Symmetric, of values 0 to 1, some of them 0 and some 1."""
+    drawn = np.random.default_rng(seed).uniform(-0.5, 1.5, (n_classes, n_classes)).clip(0, 1)
+    return (np.triu(drawn) + np.triu(drawn, 1).T).astype(np.float32)
 
 
 @st.composite
@@ -59,11 +70,29 @@ def test_the_paper_reward_equals_its_literal_definition(situation: Situation, et
         assert table[row, actions.stop].item() == (3.0 if d_pos <= eta else -3.0)
 
 
-@given(situations())
-@settings(deadline=None, max_examples=40)
-def test_a_flip_earns_the_change_of_the_potential(situation: Situation) -> None:
+@given(situations(), st.integers(0, 10**6))
+@settings(deadline=None, max_examples=60)
+def test_with_label_correlations_it_equals_its_literal_definition_too(situation: Situation, seed: int) -> None:
+    codebook, actions, signs, labels, true = situation
+    likeness = random_likeness(codebook.n_classes, seed)
+    reward = Reward(codebook, actions, likeness=torch.from_numpy(likeness))
+    table, potential = reward.table(signs, labels), reward.potential(signs, labels)
+    codes = (signs > 0).numpy().astype(np.uint8)
+    for row in range(len(codes)):
+        before = literal_margin(codes[row], codebook.codewords, true[row], likeness)
+        assert potential[row].item() == pytest.approx(-before, abs=1e-4)
+        for action in range(actions.stop):
+            flipped = codes[row] ^ (actions.factors[action] < 0).numpy()
+            expected = before - literal_margin(flipped, codebook.codewords, true[row], likeness)
+            assert table[row, action].item() == pytest.approx(expected, abs=1e-4)
+
+
+@given(situations(), st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_a_flip_earns_the_change_of_the_potential(situation: Situation, correlated: bool) -> None:
     codebook, actions, signs, labels, _ = situation
-    reward = Reward(codebook, actions)
+    likeness = torch.from_numpy(random_likeness(codebook.n_classes, 0)) if correlated else None
+    reward = Reward(codebook, actions, likeness=likeness)
     table, before = reward.table(signs, labels), reward.potential(signs, labels)
     for action in range(actions.stop):
         following, _, _ = step(start_state(signs), torch.full((6,), action), actions, max_steps=9)
@@ -96,6 +125,60 @@ def test_an_image_of_all_classes_has_no_distance_to_others() -> None:
     codebook = make_codebook(2, 4, kind=[[0] * 4, [1] * 4])
     table = Reward(codebook, one_bit_actions(4)).table(torch.tensor([[-1, -1, -1, 1]]), torch.tensor([[1, 1]]))
     assert table[0, :-1].tolist() == [-1, -1, -1, 1]
+
+
+@given(situations())
+@settings(deadline=None, max_examples=30)
+def test_classes_that_are_all_equally_alike_leave_the_plain_mean(situation: Situation) -> None:
+    codebook, actions, signs, labels, _ = situation
+    plain = Reward(codebook, actions).table(signs, labels)
+    for share in (0.0, 0.5, 1.0):
+        likeness = torch.full((codebook.n_classes, codebook.n_classes), share)
+        found = Reward(codebook, actions, likeness=likeness).table(signs, labels)
+        torch.testing.assert_close(found, plain, atol=1e-5, rtol=1e-5)
+
+
+def test_a_class_like_the_images_own_no_longer_pushes_the_code_away() -> None:
+    codebook = make_codebook(3, 4, kind=[[0, 0, 0, 0], [0, 0, 1, 1], [1, 1, 0, 0]])
+    likeness = torch.tensor([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    signs, labels = torch.ones(1, 4), torch.tensor([0])
+    found = Reward(codebook, one_bit_actions(4), likeness=likeness).table(signs, labels)
+    np.testing.assert_allclose(found[0, :4], [2, 2, 0, 0], atol=1e-5)  # class 2 alone counts
+    np.testing.assert_allclose(Reward(codebook, one_bit_actions(4)).table(signs, labels)[0, :4], [1, 1, 1, 1])
+
+
+def test_a_bit_that_all_classes_share_earns_exactly_nothing_whatever_the_weights() -> None:
+    words = np.random.default_rng(0).integers(0, 2, (7, 16), np.uint8)
+    words[:, 3], words[:, 8] = 1, 0
+    likeness = torch.from_numpy(random_likeness(7, 1))
+    reward = Reward(make_codebook(7, 16, kind=words), one_bit_actions(16), likeness=likeness)
+    table = reward.table(random_signs(70, 16, torch.Generator().manual_seed(0)), torch.arange(70) % 7)
+    assert not table[:, [3, 8]].any()
+
+
+def test_likeness_of_single_labels_is_the_cosine_of_centred_class_means() -> None:
+    rng = np.random.default_rng(0)
+    labels = np.concatenate([np.repeat(np.arange(5), [4, 9, 1, 6, 30]), [0]])  # class 5 has no image
+    features = rng.normal(size=(51, 8)).astype(np.float32) + rng.normal(size=(6, 8)).astype(np.float32)[labels]
+    means = np.stack([features[labels == c].mean(axis=0) for c in range(5)])
+    means -= means.mean(axis=0)
+    wanted = np.zeros((6, 6))
+    for i in range(5):
+        for j in range(5):
+            cosine = means[i] @ means[j] / (np.linalg.norm(means[i]) * np.linalg.norm(means[j]))
+            wanted[i, j] = max(0, cosine)
+    found = class_likeness(torch.from_numpy(features), torch.from_numpy(labels), 6)
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_likeness_of_several_labels_is_how_often_they_come_together() -> None:
+    hot = np.random.default_rng(0).random((40, 4)) < 0.4
+    hot[:, 3] = False  # a class without images
+    found = class_likeness(torch.zeros(40, 2), torch.from_numpy(hot), 4)
+    for i in range(4):
+        for j in range(4):
+            both, either = (hot[:, i] & hot[:, j]).sum(), (hot[:, i] | hot[:, j]).sum()
+            assert found[i, j].item() == pytest.approx(both / max(either, 1))
 
 
 def test_eta_is_half_the_radius_unless_given() -> None:

@@ -116,9 +116,9 @@ class DRLH(AgentHasher):
 
     parameters_elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(
         (
-            "sigma", "eta", "max_flips", "guided", "double_q", "huber", "hindsight", "walk_dropout",
+            "sigma", "eta", "max_flips", "guided", "double_q", "huber", "hindsight",
             "target_update_interval", "n_layers", "input_balance", "code_input", "use_history", "replay_ratio",
-            "replay_capacity",
+            "replay_capacity", "pairs_from", "composed_pairs", "relative_actions", "label_correlation", "layer",
         ),
         "drlh-paper",
     )  # fmt: skip

@@ -33,6 +33,11 @@ class ActionSet:
     def stop(self) -> int:
         return len(self.bits) - 1
 
+    @property
+    def pairs(self) -> Tensor:
+        """(n_actions,) bool: which actions flip two bits."""
+        return (self.bits < self.n_bits).sum(dim=1) > 1
+
 
 def one_bit_actions(n_bits: int, device: str | torch.device = "cpu") -> ActionSet:
     """b + 1 actions: action k < b flips bit k, action b stops."""

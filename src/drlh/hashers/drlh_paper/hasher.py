@@ -12,12 +12,13 @@ from torch import Tensor
 from drlh.hashers.base import RandomState
 from drlh.hashers.codebook.codebook import Codebook, make_codebook
 from drlh.hashers.drlh_paper.environment import ActionSet, one_bit_actions, two_bit_actions
+from drlh.hashers.drlh_paper.layers import KINDS as LAYERS
 from drlh.hashers.drlh_paper.learner import DQNConfig, DQNLearner
 from drlh.hashers.drlh_paper.network import GreedyPolicy, QNetwork
-from drlh.hashers.drlh_paper.reward import Reward, check_labels
+from drlh.hashers.drlh_paper.reward import Reward, check_labels, class_likeness
 from drlh.hashers.training.agents import AgentHasher
 from drlh.hashers.training.checkpoint import build_from_arrays, state_arrays
-from drlh.hashers.training.checks import Check, count, flag, fraction, not_negative, number, positive
+from drlh.hashers.training.checks import Check, count, flag, fraction, is_whole, not_negative, number, positive
 
 
 class DRLHPaper(AgentHasher):
@@ -97,15 +98,22 @@ class DRLHPaper(AgentHasher):
         Distance to the codeword up to which a stop earns +sigma; None: half the codebook's radius.
     max_flips : {1, 2}, default=1
         Bits an action may flip; 2 adds all pairs.
+    pairs_from : int, default=0
+        Epochs before this one, below n_epochs, do without pairs; only with max_flips=2; not in the paper.
+    composed_pairs : bool, default=False
+        Make a pair's value from those of its two flips; only with max_flips=2; not in the paper.
+    relative_actions : bool, default=False
+        Two outputs for each flip, u - s g with the code's sign s; only with max_flips=1; not in the paper.
+    label_correlation : float, default=0.0
+        How much less classes like the image's own count in its reward, 0 to 1; not in the paper.
+    layer : {"dense", "fastfood", "tensor-train"}, default="dense"
+        What the wide matrices of the network are; all but dense not in the paper.
     guided : bool, default=True
         Exploring, follow the expert that sees the label; else act at random.
     double_q : bool, default=False
         Double Q-learning: the network chooses the next action, the target network values it.
     huber : bool, default=False
         Huber loss instead of the squared error.
-    walk_dropout : bool, default=False
-        Whether the walks of learning have dropout too: on images that it knows by heart the agent then errs as on new
-        ones.
     hindsight : float, default=0.0
         Share of the remembered steps that are given to another image and paid for its labels; not in the paper.
     target_update_interval : int, default=500
@@ -168,10 +176,14 @@ class DRLHPaper(AgentHasher):
         sigma: float = 5.0,
         eta: float | None = None,
         max_flips: int = 1,
+        pairs_from: int = 0,
+        composed_pairs: bool = False,
+        relative_actions: bool = False,
+        label_correlation: float = 0.0,
+        layer: str = "dense",
         guided: bool = True,
         double_q: bool = False,
         huber: bool = False,
-        walk_dropout: bool = False,
         hindsight: float = 0.0,
         target_update_interval: int = 500,
         device: str = "auto",
@@ -200,10 +212,14 @@ class DRLHPaper(AgentHasher):
         self.sigma = sigma
         self.eta = eta
         self.max_flips = max_flips
+        self.pairs_from = pairs_from
+        self.composed_pairs = composed_pairs
+        self.relative_actions = relative_actions
+        self.label_correlation = label_correlation
+        self.layer = layer
         self.guided = guided
         self.double_q = double_q
         self.huber = huber
-        self.walk_dropout = walk_dropout
         self.hindsight = hindsight
         self.target_update_interval = target_update_interval
         self.device = device
@@ -236,24 +252,35 @@ class DRLHPaper(AgentHasher):
             positive("sigma"),
             not_negative("eta", optional=True),
             ("max_flips", lambda value: value in (1, 2), "1 or 2"),
+            ("pairs_from", lambda value: is_whole(value) and 0 <= value < self.n_epochs,
+             "a whole number of at least 0 and below n_epochs"),
+            ("pairs_from", lambda value: not value or self.max_flips == 2, "0 unless max_flips is 2"),
+            flag("composed_pairs"),
+            ("composed_pairs", lambda value: not value or self.max_flips == 2, "False unless max_flips is 2"),
+            flag("relative_actions"),
+            ("relative_actions", lambda value: not value or self.max_flips == 1, "False unless max_flips is 1"),
+            number("label_correlation", "between 0 and 1", lambda value: 0 <= value <= 1),
+            ("layer", lambda value: value in LAYERS, f"one of {', '.join(LAYERS)}"),
             flag("guided"),
             flag("double_q"),
             flag("huber"),
-            flag("walk_dropout"),
             number("hindsight", "between 0 and 1", lambda value: 0 <= value <= 1),
             count("target_update_interval", 0),
-        ]
+        ]  # fmt: skip
 
     def _learner(self, inputs: Tensor, labels: Tensor, seed: int) -> tuple[DQNLearner, int]:
         codebook = make_codebook(len(self.classes_), self.n_bits, kind=self.codebook, random_state=seed)
         actions = self._actions(inputs.device)
-        reward = Reward(codebook, actions, sigma=self.sigma, eta=self.eta)
-        check_labels(labels, reward.n_classes)
+        check_labels(labels, codebook.n_classes)
+        likeness = None
+        if self.label_correlation:
+            likeness = self.label_correlation * class_likeness(inputs, labels, codebook.n_classes)
+        reward = Reward(codebook, actions, sigma=self.sigma, eta=self.eta, likeness=likeness)
         network = self._network(inputs.shape[1], actions, dropout=self.dropout, feature_dropout=self.feature_dropout)
         config = DQNConfig(
             n_epochs=self.n_epochs, epsilon=(1.0, 0.1, round(0.6 * self.n_epochs)), guided=self.guided,
             max_steps=self.n_bits, gamma=self.gamma, batch_size=min(self.batch_size, len(inputs)),
-            replay_ratio=self.replay_ratio, replay_capacity=self.replay_capacity, walk_dropout=self.walk_dropout,
+            replay_ratio=self.replay_ratio, replay_capacity=self.replay_capacity, pairs_from=self.pairs_from,
             hindsight=self.hindsight, learning_rate=self.learning_rate, weight_decay=self.weight_decay,
             target_update_interval=self.target_update_interval, double_q=self.double_q, huber=self.huber,
         )  # fmt: skip
@@ -274,7 +301,8 @@ class DRLHPaper(AgentHasher):
         scale = 1.0 if self.input_balance is None else self.input_balance * math.sqrt(self.n_bits / n_features)
         return QNetwork(
             n_features, actions, hidden_size=self.hidden_size, n_layers=self.n_layers, feature_scale=scale,
-            code_input=self.code_input, use_history=self.use_history, **dropout,
+            code_input=self.code_input, use_history=self.use_history, layer=self.layer,
+            composed_pairs=self.composed_pairs, relative_actions=self.relative_actions, **dropout,
         )  # fmt: skip
 
     def _actions(self, device: torch.device) -> ActionSet:

@@ -34,10 +34,8 @@ class DQNConfig:
     gamma: float = 0.9
     batch_size: int = 128  # images that walk side by side, and images of an update; one update for as many steps
     replay_ratio: int = 8  # remembered steps of each image of an update: samples learned for each step walked
-    codeword_starts: bool = False  # walks begin anywhere between a fair code and the codeword of any class
-    own_steps: bool = False  # only the agent's own steps call for updates, in expectation
     replay_capacity: int = 32  # steps remembered of each image
-    walk_dropout: bool = False  # walks of learning have dropout too
+    pairs_from: int = 0  # epochs before this one leave out the flips of two bits; not in the paper
     hindsight: float = 0.0  # share of the remembered steps that are given to another image
     learning_rate: float = 0.05  # falls to 0 along half a cosine
     momentum: float = 0.9
@@ -82,16 +80,18 @@ class DQNLearner:
         )
         self.memory = ReplayMemory(len(inputs), config.replay_capacity, self.actions.n_bits)
         self.n_updates = 0
+        self.leaves_out_pairs, self._pairs = config.pairs_from > 0, self.actions.pairs
 
     def run_epoch(self, epoch: int) -> EpochReport:
         """Every image walks once, in a random order; as one walk ends, the next image takes its place."""
         tally, epsilon, batch_size = _Tally(), self.epsilon_of(epoch), self.config.batch_size
+        self.leaves_out_pairs = epoch < self.config.pairs_from
         with epoch_rngs(self.seed, epoch, self.inputs.device) as (rng, generator):
             waiting = torch.from_numpy(rng.permutation(len(self.inputs))).to(self.inputs.device)
             rows, state, waiting = self._start(waiting, batch_size, generator)
-            n_walked = 0.0  # since the last update
+            n_walked = 0  # since the last update
             while len(rows):
-                n_walked += len(rows) * (1 - epsilon if self.config.own_steps else 1)
+                n_walked += len(rows)
                 following, going = self._step(rows, state, epsilon, generator, tally)
                 fresh, starts, waiting = self._start(waiting, int((~going).sum()), generator)
                 rows, state = torch.cat([rows[going], fresh]), join_states(following.rows(going), starts)
@@ -101,6 +101,10 @@ class DQNLearner:
                     tally.losses.append(self._update(rng))
         broadcast_module(self.network)
         return tally.report(epoch, epsilon)
+
+    def _possible(self, values: Tensor) -> Tensor:
+        """Values or rewards (n, n_actions), lowest for the actions that are left out for now."""
+        return values.masked_fill(self._pairs, -torch.inf) if self.leaves_out_pairs else values
 
     def epsilon_of(self, epoch: int) -> float:
         first, last, n_epochs = self.config.epsilon
@@ -114,22 +118,7 @@ class DQNLearner:
     def _start(self, waiting: Tensor, n: int, generator: torch.Generator) -> tuple[Tensor, State, Tensor]:
         """(up to n images, their walks at random codes, the images that wait on)."""
         rows = waiting[:n]
-        signs = random_signs(len(rows), self.actions.n_bits, generator)
-        if self.config.codeword_starts:
-            signs = self._near_codewords(signs, generator)
-        return rows, start_state(signs), waiting[n:]
-
-    def _near_codewords(self, signs: Tensor, generator: torch.Generator) -> Tensor:
-        """Codewords of any classes of which each bit is kept with probability 1 - q, or else as in `signs`.
-
-        q is drawn from 0 to 1 for each code: all the way from a codeword to a fair code. A code near a codeword then
-        does not tell the image's class.
-        """
-        n, device = len(signs), signs.device
-        classes = torch.randint(self.reward.n_classes, (n,), generator=generator, device=device)
-        fair = torch.rand(signs.shape, generator=generator, device=device)
-        fair = fair < torch.rand((n, 1), generator=generator, device=device)
-        return torch.where(fair, signs, self.reward.codewords[classes].to(signs.dtype))
+        return rows, start_state(random_signs(len(rows), self.actions.n_bits, generator)), waiting[n:]
 
     def _step(
         self, rows: Tensor, state: State, epsilon: float, generator: torch.Generator, tally: _Tally
@@ -155,13 +144,15 @@ class DQNLearner:
         device = rows.device
         explores = torch.rand(len(rows), generator=generator, device=device) < epsilon
         if self.config.guided:
-            other = guided_actions(table, generator)
+            other = guided_actions(self._possible(table), generator)
         else:
-            other = torch.randint(self.actions.n_actions, (len(rows),), generator=generator, device=device)
+            possible = torch.nonzero(self._possible(table[0]).isfinite())[:, 0]
+            other = possible[torch.randint(len(possible), (len(rows),), generator=generator, device=device)]
         if bool(explores.all()):
             return other
-        self.network.train(self.config.walk_dropout)
-        greedy = _values(self.network, self.inputs.index_select(0, rows), state).max(dim=1).indices
+        self.network.eval()
+        values = _values(self.network, self.inputs.index_select(0, rows), state)
+        greedy = self._possible(values).max(dim=1).indices
         return torch.where(explores, other, greedy)
 
     def _update(self, rng: np.random.Generator) -> float:
@@ -210,9 +201,9 @@ class DQNLearner:
         following, terminated, _ = step(batch.state, batch.actions, self.actions, self.config.max_steps)
         self.network.eval()  # the target network always is
         valuer = self.target_network if self.config.target_update_interval else self.network
-        next_values = _values(valuer, features, following)
+        next_values = self._possible(_values(valuer, features, following))
         if self.config.double_q:
-            choice = _values(self.network, features, following).argmax(dim=1, keepdim=True)
+            choice = self._possible(_values(self.network, features, following)).argmax(dim=1, keepdim=True)
             best = next_values.gather(1, choice)[:, 0]
         else:
             best = next_values.amax(dim=1)

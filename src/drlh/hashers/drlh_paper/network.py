@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from drlh.core.codes import Codes, round_to_codes
 from drlh.hashers.drlh_paper.environment import HISTORY, ActionSet, State, history_onehot, start_state, step
+from drlh.hashers.drlh_paper.layers import wide_layer
 from drlh.hashers.training.agents import Trace, make_trace, start_signs
 
 _ROWS = 4096  # walked side by side
@@ -20,6 +21,10 @@ class QNetwork(nn.Module):
 
     A linear layer on a concatenation is a sum of linear layers, so a walk computes `image` once, and so do the several
     remembered steps of an image in one batch.
+
+    Not in the paper: `layer`, what stands in place of the wide matrices (`layers.py`); `composed_pairs`, a pair's value
+    is a learned scale times the sum of those of its two flips plus a learned offset; `relative_actions`, the value of
+    flip k is u_k - s_k g_k, with the code's sign s_k and two outputs u_k and g_k.
     """
 
     def __init__(
@@ -34,20 +39,31 @@ class QNetwork(nn.Module):
         feature_scale: float = 1.0,  # so that the image's part of the first layer does not drown the code's
         code_input: str = "signs",  # or bits: the code as -1/+1 or as 0/1
         use_history: bool = True,
+        layer: str = "dense",
+        composed_pairs: bool = False,
+        relative_actions: bool = False,
     ) -> None:
         super().__init__()
         n_inputs = n_features + actions.n_bits * (1 + HISTORY)
         bound = 1 / math.sqrt(n_inputs)  # torch's own start for a layer of that many inputs
-        self.features = nn.Linear(n_features, hidden_size)
+        self.features = wide_layer(layer, n_features, hidden_size, fan_in=n_inputs)
         self.code = nn.Parameter(torch.empty(actions.n_bits, hidden_size))
         self.history = nn.Parameter(torch.empty(HISTORY, actions.n_bits, hidden_size))
-        for part in (self.features.weight, self.features.bias, self.code, self.history):
+        for part in (self.code, self.history):
             nn.init.uniform_(part, -bound, bound)
         self.actions, self.feature_scale, self.use_history = actions, feature_scale, use_history
         self.lowest = {"signs": -1, "bits": 0}[code_input]
         self.dropout, self.feature_dropout = PooledDropout(dropout), PooledDropout(feature_dropout)
-        hidden = [nn.Linear(hidden_size, hidden_size) for _ in range(n_layers - 1)]
-        self.layers = nn.ModuleList([*hidden, nn.Linear(hidden_size, actions.n_actions)])
+        self.composed_pairs, self.relative_actions = composed_pairs, relative_actions
+        n_outputs = actions.n_actions
+        if composed_pairs:
+            n_outputs = actions.n_bits + 1
+            # A pair begins with the mean of its flips: their sum counts the future twice, more than gamma takes off.
+            self.pair_scale, self.pair_offset = nn.Parameter(torch.tensor(0.5)), nn.Parameter(torch.tensor(0.0))
+        elif relative_actions:
+            n_outputs = 2 * actions.n_bits + 1
+        hidden = [wide_layer(layer, hidden_size, hidden_size) for _ in range(n_layers - 1)]
+        self.layers = nn.ModuleList([*hidden, nn.Linear(hidden_size, n_outputs)])
 
     def image(self, features: Tensor) -> Tensor:
         """(n, hidden_size): computed once for each image."""
@@ -66,7 +82,22 @@ class QNetwork(nn.Module):
         hidden = torch.addmm(image, inputs, weights)
         for layer in self.layers:
             hidden = layer(self.dropout(torch.relu(hidden)))
-        return hidden
+        if self.composed_pairs:
+            return self._with_pairs(hidden)
+        return self._relative_to(state.signs, hidden) if self.relative_actions else hidden
+
+    def _with_pairs(self, outputs: Tensor) -> Tensor:
+        """(n, n_actions) from the values of single flips and the stop (n, b + 1)."""
+        n_bits = self.actions.n_bits
+        first, second = self.actions.bits[n_bits:-1].T
+        pairs = self.pair_scale * (outputs[:, first] + outputs[:, second]) + self.pair_offset
+        return torch.cat([outputs[:, :n_bits], pairs, outputs[:, n_bits:]], dim=1)
+
+    def _relative_to(self, signs: Tensor, outputs: Tensor) -> Tensor:
+        """(n, b + 1) from u, g and the value of the stop (n, 2b + 1)."""
+        n_bits = self.actions.n_bits
+        flips = outputs[:, :n_bits] - signs * outputs[:, n_bits : 2 * n_bits]
+        return torch.cat([flips, outputs[:, 2 * n_bits :]], dim=1)
 
 
 class PooledDropout(nn.Module):

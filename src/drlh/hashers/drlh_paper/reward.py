@@ -36,23 +36,51 @@ def check_labels(labels: Tensor, n_classes: int) -> None:
         )
 
 
+def class_likeness(features: Tensor, labels: Tensor, n_classes: int) -> Tensor:
+    """(C, C), 0 to 1: how alike two classes are on images with standardised features (n, d).
+
+    For class ids the cosine of the classes' mean features about the mean of these means, 0 where it is negative; for
+    multi-hot labels the share of the images with either class that have both.
+    """
+    mask = label_mask(labels, n_classes).double()
+    counts = mask.sum(dim=0)
+    if labels.ndim == 2:
+        both = mask.T @ mask
+        return both / (counts[:, None] + counts - both).clamp(min=1)
+    means = mask.T @ features.double() / counts.clamp(min=1)[:, None]
+    means = (means - means.sum(dim=0) / (counts > 0).sum()) * (counts > 0)[:, None]  # of a class without images: 0
+    means = torch.nn.functional.normalize(means, dim=1)
+    return (means @ means.T).clamp(0, 1)
+
+
 class Reward:
     """A flip earns (d_pos - d_neg) - (d_pos' - d_neg'); a stop earns +sigma if d_pos <= eta, else -sigma.
 
     d_pos is the distance to the codeword of the nearest true class, chosen anew for each code; d_neg is the mean
     distance to the codewords of the classes the image does not have (0 where it has all). `eta` is half the codebook's
     radius unless given.
+
+    Not in the paper: with `likeness` A (C, C) of values 0 to 1, d_neg is a weighted mean. A class c weighs 1 less the
+    mean of A[t, c] over the image's own classes t, at least a millionth; weights are divided by their sum.
     """
 
-    def __init__(self, codebook: Codebook, actions: ActionSet, *, sigma: float = 5.0, eta: float | None = None) -> None:
+    def __init__(
+        self,
+        codebook: Codebook,
+        actions: ActionSet,
+        *,
+        sigma: float = 5.0,
+        eta: float | None = None,
+        likeness: Tensor | None = None,
+    ) -> None:
         if codebook.n_bits != actions.n_bits:
             raise UserError(f"codewords must have the {actions.n_bits} bits of the actions: got {codebook.n_bits} bits")
         self.actions = actions
         self.codewords = torch.as_tensor(codebook.signs, dtype=torch.float32, device=actions.bits.device)
         self.sigma = sigma
         self.eta = codebook.paper_radius / 2 if eta is None else eta
-        others = (self.codewords.sum(dim=0) - self.codewords) / (self.n_classes - 1)
-        self.margins = self.codewords - others  # V: flipping bit k of class y earns -s_k V[y, k]
+        self.likeness = None if likeness is None else likeness.to(self.codewords)
+        self.margins = self._margins()  # V: flipping bit k of class y earns -s_k V[y, k]
 
     @property
     def n_classes(self) -> int:
@@ -68,11 +96,32 @@ class Reward:
         """(n,): d_neg - d_pos of each code; a flip earns the difference."""
         return self._margin(signs.float() @ self.codewords.T, label_mask(labels, self.n_classes))
 
+    def _margins(self) -> Tensor:
+        """(C, b): a class's codeword less the mean of the others'."""
+        if self.likeness is None:
+            return self.codewords - (self.codewords.sum(dim=0) - self.codewords) / (self.n_classes - 1)
+        weights = self._weights(torch.eye(self.n_classes, dtype=torch.bool, device=self.codewords.device))
+        # Twice the weight of those that differ: exactly 0 at a bit that all share, which no guided walk should flip.
+        return torch.where(
+            self.codewords > 0, 2 * weights @ (self.codewords < 0).float(), -2 * weights @ (self.codewords > 0).float()
+        )
+
+    def _weights(self, mask: Tensor) -> Tensor:
+        """(..., C): how much each class counts in d_neg, 0 for the image's own."""
+        assert self.likeness is not None
+        own = mask.to(self.likeness)
+        alike = own @ self.likeness / own.sum(dim=-1, keepdim=True)
+        weights = (1 - alike).clamp(min=1e-6) * ~mask
+        return weights / weights.sum(dim=-1, keepdim=True).clamp(min=1e-12)
+
     def _margin(self, products: Tensor, mask: Tensor) -> Tensor:
         """d_neg - d_pos from products (..., C), with `mask` of matching shape."""
         distances = (self.actions.n_bits - products) / 2
-        n_others = (~mask).sum(dim=-1).clamp(min=1)
-        return (distances * ~mask).sum(dim=-1) / n_others + _best_true(-distances, mask)
+        if self.likeness is None:
+            d_neg = (distances * ~mask).sum(dim=-1) / (~mask).sum(dim=-1).clamp(min=1)
+        else:
+            d_neg = (distances * self._weights(mask)).sum(dim=-1)
+        return d_neg + _best_true(-distances, mask)
 
     def _single_label_flips(self, signs: Tensor, labels: Tensor) -> Tensor:
         """(n, n_flips): linear in the bits, so a pair earns the sum of its two single flips."""
