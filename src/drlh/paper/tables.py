@@ -74,7 +74,13 @@ def _steps(n_bits: int) -> list[Row]:
 
 
 def _actions(n_bits: int) -> list[Row]:
-    return [Row("1 bit", PAPER_METHOD), Row("1 or 2 bits", PAPER_METHOD, {"max_flips": 2})]
+    changes: dict[str, dict[str, Any]] = {
+        "1 bit": {},
+        "1 or 2 bits": {"max_flips": 2},
+        "pairs from epoch 10 on": {"max_flips": 2, "pairs_from": 10},
+        "pairs composed of singles": {"max_flips": 2, "composed_pairs": True},
+    }
+    return [Row(name, PAPER_METHOD, change) for name, change in changes.items()]
 
 
 def _ablation(n_bits: int) -> list[Row]:
@@ -108,6 +114,10 @@ def _agent(n_bits: int) -> list[Row]:
         "1 hidden layer": {"n_layers": 1},
         "3 hidden layers": {"n_layers": 3},
         "+ hindsight": {"hindsight": 0.5},
+        "+ actions relative to the code": {"relative_actions": True},
+        "+ label correlations": {"label_correlation": 1.0},
+        "+ Fastfood layers": {"layer": "fastfood"},
+        "+ tensor-train layers": {"layer": "tensor-train"},
     }
     return [Row(name, PAPER_METHOD, change) for name, change in changes.items()]
 
