@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from drlh.core.codes import Packed, bytes_per_code
 from drlh.encoding.codes_file import load_codes
+from drlh.hamming.scan import pad
 from drlh.index.local.index import LocalIndex
-from drlh.index.local.scan import pad
 
 K = 100
 _DRAWN = 10_000_000  # rows made in one go

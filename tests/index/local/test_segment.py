@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests.index.brute_force import BruteForce, random_codes, repeated_codes
 
+from drlh.hamming.scan import pad
 from drlh.index.local.compaction import make_segment
-from drlh.index.local.scan import pad
 
 
 @pytest.mark.parametrize("first", [0, 2**31, 2**62])

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drlh.core.codes import Packed
+from drlh.hamming.scan import nearest_rows, rows_within
 from drlh.index.base import Hits, Ids, sorted_hits
 from drlh.index.details import Detail
 from drlh.index.local.approximate import SMALLEST, Approximate, build_approximate
 from drlh.index.local.columns import Ragged, StoredDetails, find_sorted, narrow_ids, spread
-from drlh.index.local.scan import nearest_rows, rows_within
 
 # (queries, codes, k) → (distances, rows) of the k nearest codes.
-Scan = Callable[[Packed, Packed, int], tuple[NDArray[np.int32], NDArray[np.int64]]]
+Scan = Callable[[Packed, Packed, int], tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 _GATHERED = 4_000_000  # ids held at once while lists are merged
 
@@ -67,7 +67,7 @@ class Segment:
 
     def _nearest_in_rows(self, queries: Packed, k: int, scan: Scan) -> Hits:
         distances, rows = scan(queries, self.codes, k)
-        return Hits(distances.astype(np.int64), self.ids[rows].astype(np.int64))
+        return Hits(distances, self.ids[rows].astype(np.int64))
 
     def _nearest_in_lists(self, queries: Packed, k: int, scan: Scan) -> Hits:
         """The k nearest ids from the lists of the nearest codes.
@@ -88,7 +88,7 @@ class Segment:
         last = np.minimum((np.cumsum(lengths, axis=1) < k).sum(axis=1), rows.shape[1] - 1)
         lengths[distances > distances[np.arange(len(last)), last, None]] = 0
         n_distances = 8 * self.codes.shape[1] + 1
-        groups = distances.astype(np.int64) + n_distances * np.arange(len(queries))[:, None]  # ascending, row by row
+        groups = distances + n_distances * np.arange(len(queries))[:, None]  # ascending, row by row
         groups = np.repeat(groups.ravel(), lengths.ravel())
         ids = self.ids[spread(starts_of.ravel(), lengths.ravel())].astype(np.int64)
         span = int(ids.max()) + 1
@@ -113,7 +113,7 @@ class Segment:
             if len(self.tombstones):
                 live = find_sorted(self.tombstones, ids) < 0
                 distances, ids = distances[live], ids[live]
-            found.append(sorted_hits(distances.astype(np.int64), ids))
+            found.append(sorted_hits(distances, ids))
         return found
 
     def rows(self) -> tuple[Packed, Ids]:
