@@ -10,6 +10,7 @@ import pytest
 from hatch_build import LIBRARY, ROOM, compile_kernel
 
 ROOT = Path(__file__).parents[2]
+TESTS = ("tests/hamming/test_kernel.py", "tests/hamming/test_buckets.py")
 SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
 
 
@@ -42,7 +43,7 @@ def run_kernel_tests(room: Path, *, draws: int) -> subprocess.CompletedProcess[s
     }
     quietly = ("-q", "-x", "-s", "-p", "no:xdist", "-p", "no:cacheprovider")
     # Streams need megabytes, and a sanitized kernel minutes for them.
-    command = [sys.executable, "-m", "pytest", *quietly, "-k", "not streams", "tests/hamming/test_kernel.py"]
+    command = [sys.executable, "-m", "pytest", *quietly, "-k", "not streams", *TESTS]
     return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True)
 
 

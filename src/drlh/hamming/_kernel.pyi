@@ -24,6 +24,19 @@ def nearest_by_two(
     rows: _Array,
     /,
 ) -> None: ...
+def nearest_in_buckets(
+    level: int,
+    queries: _Array,
+    rest: _Array,
+    starts: _Array,
+    numbers: _Array,
+    first: int,
+    step: int,
+    k: int,
+    distances: _Array,
+    found: _Array,
+    /,
+) -> None: ...
 def within(level: int, queries: _Array, codes: _Array, width: int, radius: int, max_hits: int, /) -> bytes | None: ...
 def count_levels(
     level: int,

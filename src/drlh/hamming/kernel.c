@@ -13,6 +13,7 @@ enum {
     LARGE = 8 << 20,             /* bytes of codes: more than a core's own caches hold */
     STREAMS = 8,
     STREAM_BYTES = 1 << 10,      /* read in turn from each stream */
+    RUN_CODES = 2048,            /* at least, in buckets that are filtered together */
     CHUNK = 1 << 14,             /* codes counted at once: a query's table is added up once for each */
     LANES = 4,                   /* tables a query counts in, by turns: equal distances in a row do not wait for each other */
 };
@@ -48,7 +49,7 @@ static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
  * never wanted again, and the limit only shrinks. Where rows come in ascending order, neither is one that ties with the
  * k-th. When the list is full, what lies beyond the first k is dropped. */
 typedef struct {
-    uint64_t *kept; /* in ascending order of rows, if they come so */
+    uint64_t *kept;
     size_t n_kept, capacity;
     uint32_t *histogram; /* of kept keys below `edge` */
     uint32_t edge;
@@ -71,20 +72,42 @@ static int ascending(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* Leaves the first k; at least k are there. */
-static void drop_the_rest(collector *c) {
-    if (!c->ordered) qsort(c->kept, c->n_kept, sizeof(uint64_t), ascending);
-    uint32_t last = c->edge - 1; /* the level at which k are reached */
-    size_t wanted = c->k - (c->below - c->histogram[last]), n = 0;
-    c->histogram[last] = (uint32_t)wanted;
+/* Leaves those below the last level and the first `wanted` at it, in the order in which they came. */
+static void drop_later_ones(collector *c, uint32_t last, size_t wanted) {
+    size_t n = 0;
     for (size_t at = 0; at < c->n_kept; at++) {
         uint32_t key = key_of(c->kept[at]);
         if (key > last || (key == last && !wanted)) continue;
         wanted -= key == last;
         c->kept[n++] = c->kept[at];
     }
+}
+
+/* The same where rows came in any order: only those at the last level, which are few, need to be sorted. */
+static void drop_higher_rows(collector *c, uint32_t last) {
+    size_t n = 0, n_last = 0;
+    for (size_t at = 0; at < c->n_kept; at++) {
+        uint64_t word = c->kept[at];
+        if (key_of(word) > last) continue;
+        if (key_of(word) == last) {
+            c->kept[n + n_last++] = word;
+        } else { /* the first at the last level makes room; where it goes has been read */
+            c->kept[n + n_last] = c->kept[n];
+            c->kept[n++] = word;
+        }
+    }
+    qsort(c->kept + n, n_last, sizeof(uint64_t), ascending);
+    lower_limit(c, c->kept[c->k - 1]);
+}
+
+/* Leaves the first k; at least k are there. */
+static void drop_the_rest(collector *c) {
+    uint32_t last = c->edge - 1; /* the level at which k are reached */
+    size_t wanted = c->k - (c->below - c->histogram[last]);
+    if (c->ordered) drop_later_ones(c, last, wanted);
+    else drop_higher_rows(c, last);
+    c->histogram[last] = (uint32_t)wanted;
     c->n_kept = c->below = c->k;
-    if (!c->ordered) lower_limit(c, c->kept[c->k - 1]);
 }
 
 static void keep(collector *c, uint32_t key, uint64_t row) {
@@ -96,15 +119,16 @@ static void keep(collector *c, uint32_t key, uint64_t row) {
     if (c->n_kept == c->capacity) drop_the_rest(c);
 }
 
-/* The k kept rows by (key, row), which a stable sort by counting makes of rows that ascend. */
+/* The k kept rows by (key, row): a stable sort by counting, for rows that ascend. */
 static void write_out(collector *c, uint32_t n_detail_levels, int64_t *distances, int64_t *detail_distances,
                       int64_t *rows) {
     drop_the_rest(c);
+    if (!c->ordered) qsort(c->kept, c->k, sizeof(uint64_t), ascending);
     uint32_t start = 0;
     for (uint32_t level = 0; level < c->edge; level++) {
-        uint32_t count = c->histogram[level];
+        uint32_t n = c->histogram[level];
         c->histogram[level] = start;
-        start += count;
+        start += n;
     }
     for (size_t at = 0; at < c->k; at++) {
         uint32_t key = key_of(c->kept[at]);
@@ -208,6 +232,141 @@ int nearest(enum level level, codes queries, codes database, const codes *query_
     free(kept);
     free(histograms);
     free(found);
+    return failed ? -1 : 0;
+}
+
+/* --- the k nearest in buckets ---
+ *
+ * Buckets that differ in their last bits alone lie side by side, and a run of them is filtered in one go, as if these bits
+ * agreed; what passes is compared again with the bits of its own bucket. So short buckets are not slower than long ones. */
+
+typedef struct {
+    collector collector;
+    uint32_t bucket; /* that it would be in */
+    uint8_t rest[4];
+} bucket_query;
+
+typedef struct {
+    filter_function *filter;
+    buckets database;
+    uint32_t run;    /* buckets that are filtered together, a power of 2 */
+    uint32_t *found; /* room for a block */
+} bucket_scan;
+
+static uint32_t run_length(size_t n) {
+    uint32_t run = 1;
+    while (run < N_BUCKETS && n * run / N_BUCKETS < RUN_CODES) run *= 2;
+    return run;
+}
+
+/* The ones of a bucket's number; this file is compiled for processors that may have no instruction for it. */
+static unsigned ones_of(uint32_t bucket) {
+    bucket -= bucket >> 1 & 0x5555;
+    bucket = (bucket & 0x3333) + (bucket >> 2 & 0x3333);
+    bucket = (bucket + (bucket >> 4)) & 0x0F0F;
+    return (bucket + (bucket >> 8)) & 0x1F;
+}
+
+static size_t start_of(const bucket_scan *s, uint32_t bucket) { return (size_t)s->database.starts[bucket]; }
+
+/* The highest key that is still wanted, or -1. */
+static int64_t highest_key(const collector *c) { return c->limit ? (int64_t)key_of(c->limit - 1) : -1; }
+
+/* Rows `first` to `end` of the run that begins with `bucket`, `away` bits from the query's. */
+static void collect_run(const bucket_scan *s, bucket_query *q, uint32_t bucket, unsigned away, size_t first, size_t end) {
+    collector *c = &q->collector;
+    if (highest_key(c) < (int64_t)away) return;
+    size_t n_found = s->filter(s->database.rest.bytes + 4 * first, end - first, q->rest, 4,
+                               (unsigned)(highest_key(c) - away) + 1, s->found);
+    for (size_t at = 0; at < n_found; at++) {
+        size_t row = first + (s->found[at] >> 16);
+        while (start_of(s, bucket + 1) <= row) bucket++;
+        uint32_t key = ones_of(bucket ^ q->bucket) + (s->found[at] & 0xFFFF);
+        if (word_of(key, s->database.numbers[row]) < c->limit) keep(c, key, s->database.numbers[row]);
+    }
+}
+
+/* The runs' first buckets, as seen from bucket 0, by distance. */
+static size_t sort_runs(uint32_t run, uint32_t *sorted) {
+    uint32_t starts[18] = {0};
+    for (uint32_t bucket = 0; bucket < N_BUCKETS; bucket += run) starts[ones_of(bucket) + 1]++;
+    for (int ones = 0; ones <= 16; ones++) starts[ones + 1] += starts[ones];
+    for (uint32_t bucket = 0; bucket < N_BUCKETS; bucket += run) sorted[starts[ones_of(bucket)]++] = bucket;
+    return N_BUCKETS / run;
+}
+
+/* One query alone goes to the nearest runs first, and stops where they are too far away. */
+static void collect_nearest_first(const bucket_scan *s, bucket_query *q, const uint32_t *sorted, size_t n_runs,
+                                  size_t first_run, size_t step) {
+    uint32_t own = q->bucket & ~(s->run - 1);
+    for (size_t place = first_run; place < n_runs; place += step) {
+        unsigned away = ones_of(sorted[place]);
+        if (highest_key(&q->collector) < (int64_t)away) return;
+        uint32_t bucket = own ^ sorted[place], later = place + step < n_runs ? own ^ sorted[place + step] : bucket;
+        size_t end = start_of(s, bucket + s->run), n_later = 4 * (start_of(s, later + s->run) - start_of(s, later));
+        const uint8_t *next = s->database.rest.bytes + 4 * start_of(s, later);
+        for (size_t first = start_of(s, bucket), done = 0; first < end; first += STREAM_BYTES / 4, done += STREAM_BYTES) {
+            if (done < n_later) ask_for(next + done, smaller(STREAM_BYTES, n_later - done));
+            collect_run(s, q, bucket, away, first, smaller(end, first + STREAM_BYTES / 4));
+        }
+    }
+}
+
+/* Many go through all of them together, so that a block is read once. */
+static void collect_together(const bucket_scan *s, bucket_query *queries, size_t n, size_t first_run, size_t step) {
+    size_t block = block_of(4);
+    for (uint32_t bucket = (uint32_t)first_run * s->run; bucket < N_BUCKETS; bucket += (uint32_t)step * s->run) {
+        size_t end = start_of(s, bucket + s->run);
+        for (size_t first = start_of(s, bucket); first < end; first += block)
+            for (size_t at = 0; at < n; at++) {
+                uint32_t differing = (bucket ^ queries[at].bucket) & ~(s->run - 1);
+                collect_run(s, &queries[at], bucket, ones_of(differing), first,
+                            smaller(end, first + block));
+            }
+    }
+}
+
+int nearest_in_buckets(enum level level, codes queries, buckets database, size_t first, size_t step, size_t k,
+                       int64_t *distances, int64_t *numbers) {
+    enum { LEVELS = 49 };
+    size_t capacity = 2 * k + 1024, batch = COLLECTOR_BYTES / (8 * capacity);
+    batch = smaller(smaller(batch < 1 ? 1 : batch, QUERIES), queries.n);
+    bucket_scan s = {filter_of(level, 4), database, run_length(database.rest.n), malloc(block_of(4) * sizeof(uint32_t))};
+    bucket_query *together = malloc(batch * sizeof(bucket_query));
+    uint64_t *kept = malloc(batch * capacity * sizeof(uint64_t));
+    uint32_t *histograms = malloc(batch * LEVELS * sizeof(uint32_t));
+    uint32_t *sorted = malloc(N_BUCKETS / s.run * sizeof(uint32_t));
+    int failed = queries.n && (!s.found || !together || !kept || !histograms || !sorted);
+    size_t n_runs = failed ? 0 : sort_runs(s.run, sorted);
+    for (size_t start = 0; start < queries.n && !failed; start += batch) {
+        size_t n = smaller(batch, queries.n - start);
+        memset(histograms, 0, n * LEVELS * sizeof(uint32_t));
+        for (size_t at = 0; at < n; at++) {
+            const uint8_t *code = queries.bytes + (start + at) * 8;
+            together[at].collector = (collector){kept + at * capacity, 0, capacity, histograms + at * LEVELS, LEVELS, 0,
+                                                 k, 0, word_of(LEVELS, 0)};
+            together[at].bucket = (uint32_t)(code[0] | code[1] << 8);
+            memcpy(together[at].rest, code + 2, 4);
+        }
+        if (n <= FEW_QUERIES)
+            for (size_t at = 0; at < n; at++)
+                collect_nearest_first(&s, &together[at], sorted, n_runs, first, step);
+        else
+            collect_together(&s, together, n, first, step);
+        for (size_t at = 0; at < n; at++) {
+            collector *c = &together[at].collector;
+            size_t place = (start + at) * k;
+            size_t n_found = smaller(c->n_kept, k);
+            for (size_t rest = n_found; rest < k; rest++) distances[place + rest] = numbers[place + rest] = -1;
+            c->k = n_found;
+            if (n_found) write_out(c, 1, distances + place, NULL, numbers + place);
+        }
+    }
+    free(s.found);
+    free(together);
+    free(kept);
+    free(histograms);
+    free(sorted);
     return failed ? -1 : 0;
 }
 

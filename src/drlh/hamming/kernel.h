@@ -32,6 +32,21 @@ int level_available(enum level level);
 int nearest(enum level level, codes queries, codes database, const codes *query_details, const codes *details, size_t k,
             int64_t *distances, int64_t *detail_distances, int64_t *rows);
 
+/* Codes of at most 48 bits, in the order of their first 16, without these: bucket b, which holds the codes that begin
+ * with the 16-bit number b, is rows starts[b] to starts[b + 1]. */
+enum { N_BUCKETS = 1 << 16 };
+
+typedef struct {
+    codes rest;              /* the other 32 bits: n rows of 4 bytes */
+    const int64_t *starts;   /* N_BUCKETS + 1, ascending from 0 to n */
+    const uint32_t *numbers; /* of each row: ties go by these; all different */
+} buckets;
+
+/* `nearest` by (distance, number) for queries of 8 bytes, in every `step`-th run of buckets from `first`: `numbers` (queries.n, k).
+ * A bucket whose 16 bits alone are too far away is not read. Where there are less than k, `numbers` ends in -1. */
+int nearest_in_buckets(enum level level, codes queries, buckets database, size_t first, size_t step, size_t k,
+                       int64_t *distances, int64_t *numbers);
+
 /* One code within a radius of one query. */
 typedef struct {
     int64_t row;

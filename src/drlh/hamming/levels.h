@@ -161,7 +161,35 @@ INLINE512 int any_avx512_32(const uint8_t *bytes, __m512i query, __m512i bound) 
     __m512i least = _mm512_min_epu32(sums512_32(bytes, 0, query), sums512_32(bytes, 4, query));
     return _mm512_cmplt_epu64_mask(least, bound) != 0;
 }
-DEFINE_FILTER(avx512_4, 4, 64, T512, __m512i, query512_4, bound512_32)
+/* Codes of 4 bytes lie in short buckets and pass often: which ones of sixteen do is read from the vector, and the last ones
+ * of a bucket are masked. */
+INLINE512 size_t list512_4(const uint8_t *bytes, size_t at, size_t n, __m512i query, __m512i bound, uint32_t *found) {
+    __mmask16 mask = (__mmask16)(n < 16 ? (1u << n) - 1 : 0xFFFF);
+    __m512i ones = _mm512_popcnt_epi32(_mm512_xor_si512(_mm512_maskz_loadu_epi32(mask, bytes + at * 4), query));
+    __mmask16 nearer = _mm512_mask_cmplt_epu32_mask(mask, ones, bound);
+    if (__builtin_expect(!nearer, 1)) return 0;
+    uint32_t distances[16];
+    _mm512_storeu_si512(distances, ones);
+    size_t n_found = 0;
+    for (unsigned left = nearer; left; left &= left - 1) {
+        unsigned place = (unsigned)__builtin_ctz(left);
+        found[n_found++] = (uint32_t)((at + place) << 16 | distances[place]);
+    }
+    return n_found;
+}
+T512 static size_t filter_avx512_4(const uint8_t *bytes, size_t n, const uint8_t *query, size_t width, unsigned bound,
+                                   uint32_t *found) {
+    const __m512i spread_query = query512_4(query), spread_bound = bound512_32(bound);
+    size_t n_found = 0, at = 0;
+    (void)width;
+    for (; at + 64 <= n; at += 64)
+        if (__builtin_expect(any_avx512_4(bytes + at * 4, spread_query, spread_bound), 0))
+            for (size_t place = at; place < at + 64; place += 16)
+                n_found += list512_4(bytes, place, 16, spread_query, spread_bound, found + n_found);
+    for (; at < n; at += 16) n_found += list512_4(bytes, at, n - at, spread_query, spread_bound, found + n_found);
+    return n_found;
+}
+DEFINE_DISTANCES(avx512_4, 4, T512)
 DEFINE_FILTER(avx512_8, 8, 64, T512, __m512i, query512_8, bound512_64)
 DEFINE_FILTER(avx512_16, 16, 32, T512, __m512i, query512_16, bound512_64)
 DEFINE_FILTER(avx512_32, 32, 16, T512, __m512i, query512_32, bound512_64)

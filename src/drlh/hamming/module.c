@@ -39,6 +39,21 @@ static int check_length(const Py_buffer *buffer, size_t n, size_t of_each, const
     return -1;
 }
 
+static int as_buckets(const Py_buffer *rest, const Py_buffer *starts, const Py_buffer *numbers, buckets *result) {
+    if (as_codes(rest, 4, &result->rest) || check_length(starts, N_BUCKETS + 1, 1, "starts")) return -1;
+    int64_t n = (int64_t)result->rest.n;
+    result->starts = starts->buf;
+    result->numbers = numbers->buf;
+    int wrong = numbers->len != 4 * n || (uintptr_t)numbers->buf % 4 != 0;
+    wrong |= result->starts[0] != 0 || result->starts[N_BUCKETS] != n;
+    for (size_t bucket = 0; bucket < N_BUCKETS; bucket++)
+        wrong |= result->starts[bucket] < 0 || result->starts[bucket] > result->starts[bucket + 1];
+    if (!wrong) return 0;
+    PyErr_Format(PyExc_ValueError, "wanted ascending starts from 0 to %zu and a number of 4 bytes for each code",
+                 result->rest.n);
+    return -1;
+}
+
 static PyObject *done(int status) {
     if (status < 0) return PyErr_NoMemory();
     Py_RETURN_NONE;
@@ -120,6 +135,37 @@ static PyObject *py_nearest_by_two(PyObject *self, PyObject *args) {
     return wrong ? NULL : done(status);
 }
 
+static PyObject *py_nearest_in_buckets(PyObject *self, PyObject *args) {
+    Py_buffer queries, rest, starts, numbers, distances, found;
+    Py_ssize_t first, step, k;
+    int level, status = 0, wrong;
+    codes q;
+    buckets b;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "iy*y*y*y*nnnw*w*", &level, &queries, &rest, &starts, &numbers, &first, &step, &k,
+                          &distances, &found))
+        return NULL;
+    wrong = check_level(level) || as_codes(&queries, 8, &q) || as_buckets(&rest, &starts, &numbers, &b);
+    if (!wrong && (k < 1 || (size_t)k > b.rest.n || first < 0 || step < 1)) {
+        PyErr_Format(PyExc_ValueError, "k must be from 1 to %zu: got %zd", b.rest.n, k);
+        wrong = 1;
+    }
+    wrong = wrong || check_length(&distances, q.n, (size_t)k, "distances") || check_length(&found, q.n, (size_t)k, "rows");
+    if (!wrong) {
+        Py_BEGIN_ALLOW_THREADS
+        status = nearest_in_buckets((enum level)level, q, b, (size_t)first, (size_t)step, (size_t)k, distances.buf,
+                                    found.buf);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&queries);
+    PyBuffer_Release(&rest);
+    PyBuffer_Release(&starts);
+    PyBuffer_Release(&numbers);
+    PyBuffer_Release(&distances);
+    PyBuffer_Release(&found);
+    return wrong ? NULL : done(status);
+}
+
 static PyObject *py_within(PyObject *self, PyObject *args) {
     Py_buffer queries, database;
     Py_ssize_t width, max_hits;
@@ -191,6 +237,8 @@ static PyMethodDef methods[] = {
     {"nearest", py_nearest, METH_VARARGS, "(level, queries, codes, width, k, distances, rows): fills the last two."},
     {"nearest_by_two", py_nearest_by_two, METH_VARARGS,
      "(level, queries, codes, width, query details, details, width, k, distances, detail distances, rows)"},
+    {"nearest_in_buckets", py_nearest_in_buckets, METH_VARARGS,
+     "(level, queries, rest, starts, numbers, first, step, k, distances, rows): fills the last two."},
     {"within", py_within, METH_VARARGS,
      "(level, queries, codes, width, radius, max hits): hits as bytes, or None if there are more."},
     {"count_levels", py_count_levels, METH_VARARGS,
