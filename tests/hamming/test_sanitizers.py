@@ -10,7 +10,7 @@ import pytest
 from hatch_build import LIBRARY, ROOM, compile_kernel
 
 ROOT = Path(__file__).parents[2]
-TESTS = ("tests/hamming/test_kernel.py", "tests/hamming/test_buckets.py")
+TESTS = ("tests/hamming/test_kernel.py", "tests/hamming/test_lists.py", "tests/hamming/test_buckets.py")
 SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
 
 

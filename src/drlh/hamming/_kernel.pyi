@@ -24,6 +24,19 @@ def nearest_by_two(
     rows: _Array,
     /,
 ) -> None: ...
+def nearest_in_lists(
+    level: int,
+    queries: _Array,
+    distinct: _Array,
+    width: int,
+    ends: _Array,
+    numbers: _Array,
+    number_bytes: int,
+    k: int,
+    distances: _Array,
+    found: _Array,
+    /,
+) -> None: ...
 def nearest_in_buckets(
     level: int,
     queries: _Array,

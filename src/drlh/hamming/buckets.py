@@ -60,9 +60,10 @@ def nearest_in_buckets(
         engine.kernel.nearest_in_buckets(level, some, rest, starts, numbers, first, step, k, distances, found)
         return distances, found
 
-    pieces = split(max(len(queries), settings.threads), len(queries) * len(rest))
+    n_comparisons = len(queries) * len(rest)
+    pieces = split(len(rest), n_comparisons)
     if len(queries) >= len(pieces):
-        blocks = in_threads(lambda piece: scan(queries[piece], 0, 1), split(len(queries), len(queries) * len(rest)))
+        blocks = in_threads(lambda piece: scan(queries[piece], 0, 1), split(len(queries), n_comparisons))
         return np.concatenate([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
     turns = [slice(turn, len(pieces)) for turn in range(len(pieces))]
     parts = in_threads(lambda turn: scan(queries, turn.start, turn.stop), turns)

@@ -83,7 +83,9 @@ def using(name: str | None = None, *, threads: int | None = None) -> Iterator[No
 
 def split(n: int, n_comparisons: int) -> list[slice]:
     """`n` things cut into one piece for each thread, or for fewer where there is little to do."""
-    pieces = max(1, min(settings.threads, n, n_comparisons // _LITTLE))
+    pieces = min(settings.threads, n, n_comparisons // _LITTLE)
+    if pieces <= 1:
+        return [slice(0, n)]
     cuts = [n * piece // pieces for piece in range(pieces + 1)]
     return [slice(start, stop) for start, stop in pairwise(cuts)]
 

@@ -235,6 +235,77 @@ int nearest(enum level level, codes queries, codes database, const codes *query_
     return failed ? -1 : 0;
 }
 
+/* --- the k nearest in lists ---
+ *
+ * The k nearest codes by (distance, first number) hold the answer: a number among the k lowest of its distance lies in a
+ * list whose first number is at most it, and at most k - 1 lists of that distance can begin before that. */
+
+static int64_t number_at(const lists *l, size_t place) {
+    return l->number_bytes == 4 ? (int64_t)((const uint32_t *)l->numbers)[place] : ((const int64_t *)l->numbers)[place];
+}
+
+static int numbers_ascending(const void *left, const void *right) {
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* The `wanted` lowest numbers in the lists of codes at one distance into `numbers`, which has room for twice as many and
+ * one; returns how many there are, or -1. */
+static int64_t lowest_of_level(const lists *l, const int64_t *rows, size_t n_rows, size_t wanted, int64_t *numbers) {
+    size_t n = 0;
+    int64_t limit = INT64_MAX;
+    for (size_t at = 0; at < n_rows; at++) {
+        int64_t start = rows[at] ? l->ends[rows[at] - 1] : 0, end = l->ends[rows[at]];
+        if (start < 0 || end < start || (size_t)end > l->n_numbers) return -1;
+        if ((size_t)(end - start) > wanted) end = start + (int64_t)wanted;
+        for (int64_t place = start; place < end; place++) {
+            int64_t number = number_at(l, (size_t)place);
+            if (number >= limit) break;
+            numbers[n++] = number;
+            if (n <= 2 * wanted) continue;
+            qsort(numbers, n, sizeof(int64_t), numbers_ascending);
+            n = wanted;
+            limit = numbers[wanted - 1];
+        }
+    }
+    if (n_rows > 1) qsort(numbers, n, sizeof(int64_t), numbers_ascending);
+    return (int64_t)smaller(n, wanted);
+}
+
+/* From the nearest codes of one query to its k nearest numbers. */
+static int gather(const lists *l, const int64_t *distances, const int64_t *rows, size_t n_rows, size_t k,
+                  int64_t *room, int64_t *found_distances, int64_t *found) {
+    size_t n = 0;
+    for (size_t at = 0, next; at < n_rows && n < k; at = next) {
+        for (next = at; next < n_rows && distances[next] == distances[at];) next++;
+        int64_t more = lowest_of_level(l, rows + at, next - at, k - n, room);
+        if (more < 0) return 1;
+        for (int64_t place = 0; place < more; place++, n++) {
+            found[n] = room[place];
+            found_distances[n] = distances[at];
+        }
+    }
+    return n < k;
+}
+
+int nearest_in_lists(enum level level, codes queries, lists database, size_t k, int64_t *distances, int64_t *numbers) {
+    size_t n_rows = smaller(k, database.distinct.n), batch = smaller(QUERIES, queries.n);
+    int64_t *near = malloc(batch * n_rows * sizeof(int64_t)), *rows = malloc(batch * n_rows * sizeof(int64_t));
+    int64_t *room = malloc((2 * k + 1) * sizeof(int64_t));
+    int failed = queries.n && (!near || !rows || !room) ? -1 : 0;
+    for (size_t start = 0; start < queries.n && !failed; start += batch) {
+        codes some = {queries.bytes + start * queries.width, smaller(batch, queries.n - start), queries.width};
+        failed = nearest(level, some, database.distinct, NULL, NULL, n_rows, near, NULL, rows);
+        for (size_t at = 0; at < some.n && !failed; at++)
+            failed = gather(&database, near + at * n_rows, rows + at * n_rows, n_rows, k, room,
+                            distances + (start + at) * k, numbers + (start + at) * k);
+    }
+    free(near);
+    free(rows);
+    free(room);
+    return failed;
+}
+
 /* --- the k nearest in buckets ---
  *
  * Buckets that differ in their last bits alone lie side by side, and a run of them is filtered in one go, as if these bits

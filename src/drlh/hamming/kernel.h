@@ -32,6 +32,19 @@ int level_available(enum level level);
 int nearest(enum level level, codes queries, codes database, const codes *query_details, const codes *details, size_t k,
             int64_t *distances, int64_t *detail_distances, int64_t *rows);
 
+/* Distinct codes, each with the ascending list of its numbers: that of code i is numbers[ends[i - 1]] to numbers[ends[i]],
+ * and codes come in the order of their first numbers. */
+typedef struct {
+    codes distinct;
+    const int64_t *ends;
+    const void *numbers;
+    size_t n_numbers, number_bytes; /* 4 (unsigned) or 8 (signed) bytes each */
+} lists;
+
+/* `nearest` by (distance, number): `numbers` (queries.n, k), 1 <= k <= n_numbers.
+ * Returns 1 where ends or the number of numbers are wrong. */
+int nearest_in_lists(enum level level, codes queries, lists database, size_t k, int64_t *distances, int64_t *numbers);
+
 /* Codes of at most 48 bits, in the order of their first 16, without these: bucket b, which holds the codes that begin
  * with the 16-bit number b, is rows starts[b] to starts[b + 1]. */
 enum { N_BUCKETS = 1 << 16 };

@@ -135,6 +135,42 @@ static PyObject *py_nearest_by_two(PyObject *self, PyObject *args) {
     return wrong ? NULL : done(status);
 }
 
+static PyObject *py_nearest_in_lists(PyObject *self, PyObject *args) {
+    Py_buffer queries, distinct, ends, numbers, distances, found;
+    Py_ssize_t width, number_bytes, k;
+    int level, status = 0, wrong;
+    codes q, c;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "iy*y*ny*y*nnw*w*", &level, &queries, &distinct, &width, &ends, &numbers, &number_bytes,
+                          &k, &distances, &found))
+        return NULL;
+    wrong = check_level(level) || as_codes(&queries, width, &q) || as_codes(&distinct, width, &c) ||
+            check_length(&ends, c.n, 1, "ends");
+    if (!wrong && ((number_bytes != 4 && number_bytes != 8) || numbers.len % number_bytes ||
+                   (uintptr_t)numbers.buf % (uintptr_t)number_bytes || k < 1 || k > numbers.len / number_bytes)) {
+        PyErr_Format(PyExc_ValueError, "wanted aligned numbers of 4 or 8 bytes, and at least k of them: got k = %zd", k);
+        wrong = 1;
+    }
+    wrong = wrong || check_length(&distances, q.n, (size_t)k, "distances") || check_length(&found, q.n, (size_t)k, "rows");
+    if (!wrong) {
+        lists database = {c, ends.buf, numbers.buf, (size_t)(numbers.len / number_bytes), (size_t)number_bytes};
+        Py_BEGIN_ALLOW_THREADS
+        status = nearest_in_lists((enum level)level, q, database, (size_t)k, distances.buf, found.buf);
+        Py_END_ALLOW_THREADS
+        if (status > 0) {
+            PyErr_SetString(PyExc_ValueError, "ends must ascend to the number of numbers");
+            wrong = 1;
+        }
+    }
+    PyBuffer_Release(&queries);
+    PyBuffer_Release(&distinct);
+    PyBuffer_Release(&ends);
+    PyBuffer_Release(&numbers);
+    PyBuffer_Release(&distances);
+    PyBuffer_Release(&found);
+    return wrong ? NULL : done(status);
+}
+
 static PyObject *py_nearest_in_buckets(PyObject *self, PyObject *args) {
     Py_buffer queries, rest, starts, numbers, distances, found;
     Py_ssize_t first, step, k;
@@ -237,6 +273,8 @@ static PyMethodDef methods[] = {
     {"nearest", py_nearest, METH_VARARGS, "(level, queries, codes, width, k, distances, rows): fills the last two."},
     {"nearest_by_two", py_nearest_by_two, METH_VARARGS,
      "(level, queries, codes, width, query details, details, width, k, distances, detail distances, rows)"},
+    {"nearest_in_lists", py_nearest_in_lists, METH_VARARGS,
+     "(level, queries, distinct codes, width, ends, numbers, bytes a number, k, distances, found): fills the last two."},
     {"nearest_in_buckets", py_nearest_in_buckets, METH_VARARGS,
      "(level, queries, rest, starts, numbers, first, step, k, distances, rows): fills the last two."},
     {"within", py_within, METH_VARARGS,

@@ -4,6 +4,7 @@ Codes are rows of the same width. They are compared fastest in 4, 8, 16 or 32 by
 which change no distance.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -28,12 +29,17 @@ def pad(packed: Packed) -> Packed:
     No copy where they have that width.
     """
     wanted = packed.shape[1]
-    width = next((width for width in _FAST_WIDTHS if width >= wanted), (wanted + 7) // 8 * 8)
+    width = _padded_width(wanted)
     if wanted == width:
         return np.ascontiguousarray(packed)
     padded = np.zeros((len(packed), width), np.uint8)
     padded[:, :wanted] = packed
     return padded
+
+
+@cache
+def _padded_width(width: int) -> int:
+    return next((fast for fast in _FAST_WIDTHS if fast >= width), (width + 7) // 8 * 8)
 
 
 def nearest_rows(queries: Packed, codes: Packed, k: int) -> tuple[Distances, Rows]:
@@ -45,13 +51,14 @@ def nearest_rows(queries: Packed, codes: Packed, k: int) -> tuple[Distances, Row
         return np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.int64)
     if settings.level is None:
         return fallback.nearest_rows(queries, codes, k)
-    pieces = split(max(len(queries), 2), len(queries) * len(codes))
-    if len(pieces) == 1:
+    n_comparisons = len(queries) * len(codes)
+    pieces = split(len(codes), n_comparisons)
+    if len(pieces) == 1:  # a small index is asked often, and every microsecond counts
         return _nearest(queries, codes, k)
-    if len(queries) >= len(pieces):
-        blocks = in_threads(lambda piece: _nearest(queries[piece], codes, k), split(len(queries), _NO_LIMIT))
-        return np.concatenate([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
-    return _merged(in_threads(lambda piece: _nearest_of(queries, codes, k, piece), split(len(codes), _NO_LIMIT)), k)
+    if len(queries) < len(pieces):
+        return _merged(in_threads(lambda piece: _nearest_of(queries, codes, k, piece), pieces), k)
+    blocks = in_threads(lambda piece: _nearest(queries[piece], codes, k), split(len(queries), n_comparisons))
+    return np.concatenate([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
 
 
 def _nearest(queries: Packed, codes: Packed, k: int) -> tuple[Distances, Rows]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from drlh.core.codes import Packed
 from drlh.hamming.buckets import Starts, nearest_in_buckets, rows_within_buckets, whole_codes
 from drlh.hamming.engine import settings
+from drlh.hamming.lists import nearest_in_lists
 from drlh.hamming.scan import nearest_rows, rows_within
 from drlh.index.base import Hits, Ids, sorted_hits
 from drlh.index.details import Detail
@@ -86,12 +87,14 @@ class Segment:
         The k nearest codes by (distance, first id) hold the answer: an id among the k lowest of its distance lies in a
         list whose first id is at most it, and at most k - 1 lists of that distance can begin before that.
         """
+        assert self.ends is not None
+        if scan is nearest_rows and settings.level is not None:
+            return Hits(*nearest_in_lists(queries, self.codes, self.ends, self.ids, k))
         step = max(1, _GATHERED // (k * k))
         if len(queries) > step:
             starts = range(0, len(queries), step)
             blocks = [self._nearest_in_lists(queries[start : start + step], k, scan) for start in starts]
             return Hits(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
-        assert self.ends is not None
         distances, rows = scan(queries, self.codes, min(k, len(self.codes)))
         starts_of = np.where(rows > 0, self.ends[rows - 1], 0)
         lengths = np.minimum(self.ends[rows] - starts_of, k)
