@@ -63,7 +63,8 @@ else:
 
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:
             room = Path(self.root) / ROOM
-            directory = room if version == "editable" else Path(tempfile.mkdtemp())
+            self.temporary = tempfile.TemporaryDirectory()  # kept until the wheel is written
+            directory = room if version == "editable" else Path(self.temporary.name)
             problem = compile_kernel(room, directory / LIBRARY)
             if problem is not None:
                 self.app.display_warning(f"drlh is installed without its kernel, and faiss compares codes: {problem}")
@@ -72,6 +73,9 @@ else:
             build_data["pure_python"] = False
             if version != "editable":
                 build_data["force_include"][str(directory / LIBRARY)] = f"drlh/hamming/{LIBRARY}"
+
+        def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+            self.temporary.cleanup()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """One exact query over 10⁹ random 48-bit codes in mapped files of 8 GB: cold and warm, one thread and two, k = 100.
 
-    python benchmarks/search_billion.py [--n 1e9] [--directory /tmp] [--json]
+    python benchmarks/search_billion.py [--n 1e9] [--directory /tmp] [--layouts buckets,rows] [--json]
 
 Two layouts are made one after the other, and deleted again. *Rows*: 8 bytes a code in the order of the ids. *Buckets*,
 the layout of an index: codes in the order of their first 16 bits, 4 bytes for the other 32, and 4 bytes for the id.
@@ -141,10 +141,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--n", type=float, default=1e9)
     parser.add_argument("--directory", type=Path, help="with room for 8 GB (default: the system's)")
+    parser.add_argument("--layouts", default="buckets,rows", help="with a comma between them")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     records = []
-    for kind in (Buckets, Rows):
+    for kind in (kind for kind in (Buckets, Rows) if kind.name in given.layouts.split(",")):
         with tempfile.TemporaryDirectory(dir=given.directory) as directory:
             records.append(measure(kind(Path(directory), int(given.n)), int(given.n)))
     if given.json:
