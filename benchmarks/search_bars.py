@@ -1,21 +1,18 @@
 """The bars of exact search: ratios to faiss's IndexBinaryFlat in one run, one thread, k = 100, answers compared.
 
-    python benchmarks/search_bars.py [--rounds 5] [--n 1e7] [--json]
+`search_speed.py` prints them where it gets no file of codes.
 
 Our index lies in a directory and is mapped; faiss holds the codes in memory. The two take turns, so that a busy machine
 slows both; a ratio is the median over the rounds. Codes are uniformly random, and in the rows that say so they repeat
 as learned ones do: 14,642 distinct ones, the i-th of them 1/i as frequent as the first.
 """
 
-import argparse
-import json
 import os
-import platform
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -186,23 +183,8 @@ def table(bars: list[Bar]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--n", type=float, default=1e7, help="codes of the large indexes")
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    best, n = list(LEVELS)[-1] if LEVELS else "faiss", int(given.n)
-    bars = large(n, 48, {best: (4.0, 10.0), "avx2": (1.8, 3.0)}, given.rounds, threads=True)
-    bars += large(n, 128, {best: (2.0, 4.0)}, given.rounds, threads=False)
-    bars += [*repeated(n, given.rounds), *small(given.rounds), *metrics(given.rounds)]
-    versions = {"python": platform.python_version(), "faiss": faiss.__version__, "numpy": np.__version__}
-    print(
-        json.dumps({"versions": versions, "bars": [asdict(bar) for bar in bars]}, indent=1)
-        if given.json
-        else table(bars)
-    )
-
-
-if __name__ == "__main__":
-    main()
+def measure_bars(rounds: int, n: int = 10_000_000) -> list[Bar]:
+    best = list(LEVELS)[-1] if LEVELS else "faiss"
+    bars = large(n, 48, {best: (4.0, 10.0), "avx2": (1.8, 3.0)}, rounds, threads=True)
+    bars += large(n, 128, {best: (2.0, 4.0)}, rounds, threads=False)
+    return [*bars, *repeated(n, rounds), *small(rounds), *metrics(rounds)]
