@@ -1,7 +1,9 @@
 # drlh serve in a container. Build: docker build -t drlh .   Run: see docs/serve.md.
 FROM python:3.13-slim AS build
 WORKDIR /build
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+# For the kernel that compares codes; without a compiler faiss does that, more slowly.
+RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev
+COPY pyproject.toml hatch_build.py constraints.txt README.md LICENSE ./
 COPY src src
 RUN python -m venv /venv \
  && /venv/bin/pip install --no-cache-dir --extra-index-url https://download.pytorch.org/whl/cpu \

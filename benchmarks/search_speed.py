@@ -1,5 +1,6 @@
 """Queries a second of the in-process index beside faiss's IndexBinaryFlat, one thread, exact, k = 100.
 
+    python benchmarks/search_speed.py [--rounds 5] [--json]             # the bars of search_bars.py, on random codes
     python benchmarks/search_speed.py CODES.npz [--sizes 1e7] [--rounds 5] [--json] [--plot search.png]
 
 CODES.npz is a file of `drlh encode`; n codes are drawn from it with replacement, and beside them n uniformly random
@@ -17,6 +18,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +30,11 @@ from numpy.typing import NDArray
 
 from drlh.core.codes import Packed, bytes_per_code
 from drlh.encoding.codes_file import load_codes
+from drlh.hamming.scan import pad
 from drlh.index.local.index import LocalIndex
-from drlh.index.local.scan import pad
+from search_bars import K, measure_bars, rate
+from search_bars import table as bars_table
 
-K = 100
 _DRAWN = 10_000_000  # rows made in one go
 Source = Callable[[int, np.random.Generator], Packed]
 
@@ -80,12 +83,6 @@ def opened_bytes(directory: Path, queries: Packed) -> int:
 def in_fresh_process(function: Callable[..., int], *arguments: object) -> int:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(function, arguments)
-
-
-def rate(n: int, work: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    work()
-    return n / (time.perf_counter() - begun)
 
 
 def one_by_one(search: Callable[[Packed], object], queries: Packed) -> Callable[[], object]:
@@ -177,13 +174,19 @@ def table(records: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("codes", type=Path, help="a file of `drlh encode`")
+    parser.add_argument("codes", type=Path, nargs="?", help="a file of `drlh encode`")
     parser.add_argument("--sizes", default="1e7", help="numbers of codes with commas between them")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--directory", type=Path, help="where the indexes are written (default: the system's)")
     parser.add_argument("--plot", type=Path, help="write queries a second over the number of codes to this file")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    versions = {"python": platform.python_version(), "faiss": faiss.__version__, "numpy": np.__version__}
+    if given.codes is None:
+        bars = measure_bars(given.rounds)
+        found = {"versions": versions, "bars": [asdict(bar) for bar in bars]}
+        print(json.dumps(found, indent=1, ensure_ascii=False) if given.json else bars_table(bars))
+        return
     n_bits, kinds = sources(given.codes)
     records = []
     for n in [int(float(size)) for size in given.sizes.split(",")]:
@@ -192,7 +195,6 @@ def main() -> None:
                 records.append(measure(kind, source, n, n_bits, given.rounds, Path(directory)))
     if given.plot:
         plot(records, given.plot)
-    versions = {"python": platform.python_version(), "faiss": faiss.__version__, "numpy": np.__version__}
     print(json.dumps({"versions": versions, "records": records}, indent=1) if given.json else table(records))
 
 

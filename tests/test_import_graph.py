@@ -9,8 +9,8 @@ import drlh
 
 ROOT = Path(drlh.__file__).parent
 ORDER = (
-    "core", "data", "networks", "features", "evaluate", "hashers", "model", "index", "encoding", "bench", "paper",
-    "report", "serve", "cli",
+    "core", "hamming", "data", "networks", "features", "evaluate", "hashers", "model", "index", "encoding", "bench",
+    "paper", "report", "serve", "cli",
 )  # fmt: skip
 APART = {("index", "hashers"), ("index", "features"), ("index", "model")}  # left of it, and still none of its business
 

@@ -53,7 +53,7 @@ def test_a_database_of_several_chunks_equals_the_sum_of_its_parts(monkeypatch):
     query, database = (rng.integers(0, 2, (n, 16), dtype=np.uint8) for n in (3, 50))
     labels = rng.integers(0, 3, 3), rng.integers(0, 3, 50)
     whole = count_levels(query, labels[0], database, labels[1])
-    monkeypatch.setattr("drlh.evaluate.counts._CHUNK", 7)
+    monkeypatch.setattr("drlh.evaluate.counts._STEP", 7)
     told = []
     chunked = count_levels(
         query, labels[0], database, labels[1], progress=lambda done, total, what: told.append((done, total))

@@ -140,5 +140,7 @@ def version(version: Annotated[bool, typer.Option("--version", help="Print the v
     if version:
         from importlib.metadata import version as installed
 
-        print(f"drlh {installed('drlh')}")
+        from drlh.hamming.engine import description
+
+        print(f"drlh {installed('drlh')}\n{description()}")
         raise typer.Exit

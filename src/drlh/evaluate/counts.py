@@ -5,7 +5,7 @@ each level holds, and how many of them are relevant, fixes every metric that doe
 A ranking by real scores has a level for each score.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +16,12 @@ from drlh.core.codes import Codes, Packed, bytes_per_code, check_codes, pack, to
 from drlh.core.errors import UserError
 from drlh.core.progress import Progress, quiet
 from drlh.data.labels import Labels
+from drlh.hamming.counting import Marks, add_counts
+from drlh.hamming.scan import pad
 
 Counts = NDArray[np.int64]
-Grade = Callable[[int, slice], NDArray[Any]]  # (query row, database rows) → the grade of each, 0 = not relevant
 
-_CHUNK = 1 << 15  # database rows at a time: codes, labels and buffers of a chunk stay in the processor's cache
+_STEP = 1 << 17  # database rows between two reports of progress
 _BLOCK_BYTES = 32 << 20  # histograms of graded levels held at a time
 _SCORE_BYTES = 8 << 20  # scores held at a time
 _NOISE = 1e-12  # scores this small beside a query's largest are what rounding leaves of zero
@@ -51,10 +52,10 @@ def level_counts(
 ) -> LevelCounts:
     """Counts of a packed query set against a packed database; two images are relevant when they share a label."""
     query_labels, database_labels = check_labels(query_labels, database_labels)
-    query = _checked_words(query_packed, query_labels, n_bits, "query")
-    database = _checked_words(database_packed, database_labels, n_bits, "database")
-    counts = np.zeros((len(query), 2, n_bits + 1), np.int64)
-    _add_histograms(counts, query, database, _relevance(query_labels, database_labels), progress)
+    query = _checked_packed(query_packed, query_labels, n_bits, "query")
+    database = _checked_packed(database_packed, database_labels, n_bits, "database")
+    counts = np.zeros((len(query), 2, n_bits + 1), np.int64)  # two grades: relevant or not
+    _add_all(counts, query, database, _marks(query_labels), _marks(database_labels), progress)
     return LevelCounts(counts.sum(axis=1), counts[:, 1])
 
 
@@ -80,14 +81,15 @@ def gain_counts(
     query_labels, database_labels = check_labels(query_labels, database_labels)
     query_codes, database_codes = check_code_pair(query_codes, database_codes)
     n_bits = query_codes.shape[1]
-    query = _checked_words(pack(query_codes), query_labels, n_bits, "query")
-    database = _checked_words(pack(database_codes), database_labels, n_bits, "database")
+    query = _checked_packed(pack(query_codes), query_labels, n_bits, "query")
+    database = _checked_packed(pack(database_codes), database_labels, n_bits, "database")
+    query_marks, marks = _marks(query_labels), _marks(database_labels)
     n_gains = 2 if query_labels.ndim == 1 else 1 + int(query_labels.sum(axis=1).max())
     step = max(1, _BLOCK_BYTES // (8 * n_gains * (n_bits + 1)))
     for start in range(0, len(query), step):
         rows = slice(start, min(start + step, len(query)))
         counts = np.zeros((rows.stop - start, n_gains, n_bits + 1), np.int64)
-        _add_histograms(counts, query[rows], database, _shared(query_labels[rows], database_labels), quiet)
+        _add_all(counts, query[rows], database, query_marks[rows], marks, quiet)
         yield counts
 
 
@@ -106,12 +108,12 @@ def score_counts(
         raise UserError(
             f"query and database vectors must have the same length: got {query.shape[1]} and {database.shape[1]}"
         )
-    grade, everything = _relevance(query_labels, database_labels), slice(0, len(database))
+    query_marks, marks = _marks(query_labels), _marks(database_labels)
     step = max(1, _SCORE_BYTES // (8 * len(database)))
     for start in range(0, len(query), step):
         distances = _distances(query[start : start + step], database)
         rows = enumerate(distances, start)
-        yield _side_by_side([_score_levels(row, grade(number, everything).astype(np.bool_)) for number, row in rows])
+        yield _side_by_side([_score_levels(row, marks.grades(query_marks.words[number]) > 0) for number, row in rows])
 
 
 def _distances(query: NDArray[np.float64], database: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -181,7 +183,7 @@ def one_label_set(labels: Labels, name: str) -> Labels:
     return labels.astype(np.int64) if labels.ndim == 1 else check_codes(labels, name)
 
 
-def _checked_words(packed: Packed, labels: Labels, n_bits: int, what: str) -> NDArray[np.uint64]:
+def _checked_packed(packed: Packed, labels: Labels, n_bits: int, what: str) -> Packed:
     packed = np.asarray(packed)
     if n_bits < 1 or packed.ndim != 2 or packed.dtype != np.uint8 or packed.shape[1] != bytes_per_code(n_bits):
         raise UserError(
@@ -195,7 +197,7 @@ def _checked_words(packed: Packed, labels: Labels, n_bits: int, what: str) -> ND
         )
     if n_bits % 8 and unpack(packed[:, -1:], 8)[:, n_bits % 8 :].any():
         raise UserError(f"packed {what} codes have bits set past bit {n_bits - 1}: they belong to longer codes")
-    return to_words(packed)
+    return pad(packed)
 
 
 def _checked_vectors(vectors: NDArray[Any], labels: Labels, what: str) -> NDArray[np.float64]:
@@ -208,46 +210,18 @@ def _checked_vectors(vectors: NDArray[Any], labels: Labels, what: str) -> NDArra
     return found
 
 
-def _relevance(query: Labels, database: Labels) -> Grade:
-    shared = _shared(query, database)
-    return shared if query.ndim == 1 else lambda row, part: np.greater(shared(row, part), 0)
+def _marks(labels: Labels) -> Marks:
+    """Class ids as they are, several labels as bits."""
+    if labels.ndim == 1:
+        return Marks(np.ascontiguousarray(labels, np.int64).view(np.uint64)[:, None], shared=False)
+    return Marks(to_words(pack(labels)), shared=True)
 
 
-def _shared(query: Labels, database: Labels) -> Grade:
-    """How many labels two images share; 0 or 1 for class ids."""
-    if query.ndim == 1:
-        return lambda row, part: np.equal(database[part], query[row])
-    query_masks = to_words(pack(query))
-    database_masks = np.ascontiguousarray(to_words(pack(database)).T)  # (n_words, n)
-
-    def shared(row: int, part: slice) -> NDArray[Any]:
-        first: NDArray[np.uint8] = np.bitwise_count(database_masks[0, part] & query_masks[row, 0])
-        if len(database_masks) == 1:
-            return first
-        counts = first.astype(np.uint16)
-        for masks, mask in zip(database_masks[1:], query_masks[row, 1:], strict=True):
-            counts += np.bitwise_count(masks[part] & mask)
-        return counts
-
-    return shared
-
-
-def _add_histograms(
-    counts: Counts, query: NDArray[np.uint64], database: NDArray[np.uint64], grade: Grade, progress: Progress
+def _add_all(
+    counts: Counts, query: Packed, database: Packed, query_marks: Marks, marks: Marks, progress: Progress
 ) -> None:
     """Adds each query's histogram over (grade, distance) to `counts` (n_query, n_grades, n_levels)."""
-    n_query, n_grades, n_levels = counts.shape
-    key_type = np.min_scalar_type(n_grades * n_levels - 1)  # the narrowest integer is by far the fastest
-    step = key_type.type(n_levels)
-    words = np.ascontiguousarray(database.T)  # (n_words, n)
-    flat = counts.reshape(n_query, n_grades * n_levels)
-    for start in range(0, len(database), _CHUNK):
-        part = slice(start, min(start + _CHUNK, len(database)))
-        difference = np.empty(part.stop - start, np.uint64)
-        for row in range(n_query):
-            key = np.multiply(grade(row, part), step, dtype=key_type, casting="unsafe")
-            for word, code in zip(words, query[row], strict=True):
-                np.bitwise_xor(word[part], code, out=difference)
-                key += np.bitwise_count(difference)
-            flat[row] += np.bincount(key, minlength=flat.shape[1])
+    for start in range(0, len(database), _STEP):
+        part = slice(start, min(start + _STEP, len(database)))
+        add_counts(counts, query, database[part], query_marks, marks[part])
         progress(part.stop, len(database), "ranking")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drlh.core.codes import Packed
-from drlh.index.local.scan import nearest_rows
+from drlh.hamming.scan import nearest_rows
 
 METHODS = ("ivf", "hnsw")
 SMALLEST = 10_000  # codes; fewer are scanned as fast
@@ -29,9 +29,10 @@ class Approximate:
         self._index: Any = faiss.deserialize_index_binary(np.ascontiguousarray(stored))
         _set_reach(self._index)
 
-    def nearest_rows(self, queries: Packed, codes: Packed, k: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def nearest_rows(self, queries: Packed, codes: Packed, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Approximately what the scan returns; exactly that where faiss met fewer than k codes."""
-        distances, rows = self._index.search(queries, k)
+        found, rows = self._index.search(queries, k)
+        distances: NDArray[np.int64] = found.astype(np.int64)
         short = (rows < 0).any(axis=1)
         if short.any():
             distances[short], rows[short] = nearest_rows(queries[short], codes, k)

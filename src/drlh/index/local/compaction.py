@@ -1,11 +1,13 @@
 """How segments are made and merged: few of them, and few tombstones in each."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drlh.core.codes import Packed
+from drlh.hamming.buckets import into_buckets, worth_it
 from drlh.index.base import Ids
 from drlh.index.details import Details
 from drlh.index.local.columns import StoredDetails, join_details, narrow_ids, spread, store_details
@@ -51,14 +53,14 @@ def make_segment(codes: Packed, ids: Ids, details: Details | None = None) -> Seg
 
 
 def _lay_out(codes: Packed, ids: Ids, details: StoredDetails | None) -> Segment:
-    """Chooses rows or lists by the number of distinct codes."""
+    """Chooses rows or lists by the number of distinct codes, and buckets for many rows."""
     if (np.diff(ids) < 0).any():
         order = np.argsort(ids, kind="stable")
         codes, ids = codes[order], ids[order]
     small = narrow_ids(ids)
     order, is_first = _sort_codes(codes)
     if len(ids) < _IDS_PER_CODE * int(is_first.sum()):
-        return Segment(np.ascontiguousarray(codes), small, None, details)
+        return _rows(np.ascontiguousarray(codes), small, details)
     # Ids ascend within a code already, for the sort is stable; now the codes go by their first ids.
     starts = np.flatnonzero(is_first)
     lengths = np.diff(starts, append=len(order))
@@ -66,6 +68,14 @@ def _lay_out(codes: Packed, ids: Ids, details: StoredDetails | None) -> Segment:
     starts, lengths = starts[by_first_id], lengths[by_first_id]
     listed = order[spread(starts, lengths)]
     return Segment(np.ascontiguousarray(codes[order[starts]]), small[listed], np.cumsum(lengths), details)
+
+
+def _rows(codes: Packed, ids: NDArray[Any], details: StoredDetails | None) -> Segment:
+    """One row for each id; many of them in buckets, where the ids have the four bytes that the kernel wants."""
+    if ids.dtype != np.uint32 or not worth_it(codes):
+        return Segment(codes, ids, None, details)
+    order, rest, starts = into_buckets(codes)
+    return Segment(rest, ids[order], None, details, starts=starts)
 
 
 def _sort_codes(codes: Packed) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

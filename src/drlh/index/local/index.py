@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from drlh.core.codes import Packed, bytes_per_code
 from drlh.core.errors import UserError
+from drlh.hamming.scan import pad
 from drlh.index.base import (
     Hits,
     Ids,
@@ -29,7 +30,6 @@ from drlh.index.base import (
 from drlh.index.details import Detail, Details
 from drlh.index.local.approximate import METHODS
 from drlh.index.local.compaction import compact, make_segment, purge
-from drlh.index.local.scan import pad
 from drlh.index.local.segment import Segment
 from drlh.index.local.storage import MANIFEST, Storage, prepare, write_lock
 

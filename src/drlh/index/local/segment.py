@@ -2,7 +2,8 @@
 
 Learned codes repeat: images of one class share few codes. Where they do, a segment keeps every distinct code once
 with the sorted list of its ids, and a search scans thousands of codes instead of millions. Where they do not, it keeps
-one row for each id. Both layouts answer exactly, by (distance, id).
+one row for each id; millions of short rows lie in buckets, by their first bits. All layouts answer exactly, by
+(distance, id).
 """
 
 from collections.abc import Callable
@@ -14,21 +15,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drlh.core.codes import Packed
+from drlh.hamming.buckets import Starts, nearest_in_buckets, rows_within_buckets, whole_codes
+from drlh.hamming.engine import settings
+from drlh.hamming.lists import nearest_in_lists
+from drlh.hamming.scan import nearest_rows, rows_within
 from drlh.index.base import Hits, Ids, sorted_hits
 from drlh.index.details import Detail
 from drlh.index.local.approximate import SMALLEST, Approximate, build_approximate
 from drlh.index.local.columns import Ragged, StoredDetails, find_sorted, narrow_ids, spread
-from drlh.index.local.scan import nearest_rows, rows_within
 
 # (queries, codes, k) → (distances, rows) of the k nearest codes.
-Scan = Callable[[Packed, Packed, int], tuple[NDArray[np.int32], NDArray[np.int64]]]
+Scan = Callable[[Packed, Packed, int], tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 _GATHERED = 4_000_000  # ids held at once while lists are merged
 
 
 @dataclass(frozen=True)
 class Segment:
-    """`codes` (u, width) by their first id; `ids` (n,) list after list; `ends` (u,) of the lists, or None for rows."""
+    """`codes` (u, width) by their first id; `ids` (n,) list after list; `ends` (u,) of the lists, or None for rows.
+
+    With `starts` rows lie in buckets: `codes` (n, 4) are what is left of them, and `ids` are in their order.
+    """
 
     codes: Packed
     ids: NDArray[Any]  # uint32, or int64 where an id is too large for that
@@ -36,6 +43,7 @@ class Segment:
     details: StoredDetails | None = None  # of all rows, of some, or of none
     tombstones: Ids = field(default_factory=lambda: np.empty(0, np.int64))  # removed ids, ascending
     approximate: Approximate | None = None
+    starts: Starts | None = None
 
     def __len__(self) -> int:
         """Number of live rows."""
@@ -45,11 +53,13 @@ class Segment:
     def nbytes(self) -> int:
         """Bytes of everything but names and labels."""
         found = self.codes.nbytes + self.ids.nbytes + self.tombstones.nbytes
-        found += 0 if self.ends is None else self.ends.nbytes
+        found += sum(array.nbytes for array in (self.ends, self.starts) if array is not None)
         return found + (0 if self.approximate is None else self.approximate.stored.nbytes)
 
     def nearest(self, queries: Packed, k: int, exact: bool = True) -> Hits:
         """(distances, ids) of the k nearest live rows, (n_queries, min(k, n)) each."""
+        if self.starts is not None and settings.level is None:  # faiss knows no buckets
+            return self._without_buckets.nearest(queries, k, exact)
         scan = nearest_rows if exact or self.approximate is None else self.approximate.nearest_rows
         find = self._nearest_in_rows if self.ends is None else self._nearest_in_lists
         n, k = len(self.ids), min(k, len(self.ids) - len(self.tombstones))
@@ -66,8 +76,10 @@ class Segment:
         return Hits(np.take_along_axis(distances, order, axis=1), np.take_along_axis(ids, order, axis=1))
 
     def _nearest_in_rows(self, queries: Packed, k: int, scan: Scan) -> Hits:
+        if self.starts is not None:
+            return Hits(*nearest_in_buckets(queries, self.codes, self.starts, self.ids, k))
         distances, rows = scan(queries, self.codes, k)
-        return Hits(distances.astype(np.int64), self.ids[rows].astype(np.int64))
+        return Hits(distances, self.ids[rows].astype(np.int64))
 
     def _nearest_in_lists(self, queries: Packed, k: int, scan: Scan) -> Hits:
         """The k nearest ids from the lists of the nearest codes.
@@ -75,12 +87,14 @@ class Segment:
         The k nearest codes by (distance, first id) hold the answer: an id among the k lowest of its distance lies in a
         list whose first id is at most it, and at most k - 1 lists of that distance can begin before that.
         """
+        assert self.ends is not None
+        if scan is nearest_rows and settings.level is not None:
+            return Hits(*nearest_in_lists(queries, self.codes, self.ends, self.ids, k))
         step = max(1, _GATHERED // (k * k))
         if len(queries) > step:
             starts = range(0, len(queries), step)
             blocks = [self._nearest_in_lists(queries[start : start + step], k, scan) for start in starts]
             return Hits(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
-        assert self.ends is not None
         distances, rows = scan(queries, self.codes, min(k, len(self.codes)))
         starts_of = np.where(rows > 0, self.ends[rows - 1], 0)
         lengths = np.minimum(self.ends[rows] - starts_of, k)
@@ -88,7 +102,7 @@ class Segment:
         last = np.minimum((np.cumsum(lengths, axis=1) < k).sum(axis=1), rows.shape[1] - 1)
         lengths[distances > distances[np.arange(len(last)), last, None]] = 0
         n_distances = 8 * self.codes.shape[1] + 1
-        groups = distances.astype(np.int64) + n_distances * np.arange(len(queries))[:, None]  # ascending, row by row
+        groups = distances + n_distances * np.arange(len(queries))[:, None]  # ascending, row by row
         groups = np.repeat(groups.ravel(), lengths.ravel())
         ids = self.ids[spread(starts_of.ravel(), lengths.ravel())].astype(np.int64)
         span = int(ids.max()) + 1
@@ -103,7 +117,10 @@ class Segment:
         """For each query (distances, ids) of all live rows within `radius`, by (distance, id)."""
         found = []
         for query in queries:
-            _, distances, rows = rows_within(query[None], self.codes, radius)
+            if self.starts is None:
+                _, distances, rows = rows_within(query[None], self.codes, radius)
+            else:
+                distances, rows = rows_within_buckets(query[None], self.codes, self.starts, radius)
             if self.ends is None:
                 ids = self.ids[rows].astype(np.int64)
             else:
@@ -113,18 +130,29 @@ class Segment:
             if len(self.tombstones):
                 live = find_sorted(self.tombstones, ids) < 0
                 distances, ids = distances[live], ids[live]
-            found.append(sorted_hits(distances.astype(np.int64), ids))
+            found.append(sorted_hits(distances, ids))
         return found
 
     def rows(self) -> tuple[Packed, Ids]:
         """Every live (code, id), ids ascending."""
         codes, ids = self.codes, self.ids.astype(np.int64)
-        if self.ends is not None:
+        if self.ends is not None or self.starts is not None:
             order = np.argsort(ids, kind="stable")
-            places = np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
-            codes, ids = codes[places[order]], ids[order]
+            codes, ids = self._codes_at(order), ids[order]
         live = find_sorted(self.tombstones, ids) < 0
         return (codes[live], ids[live]) if len(self.tombstones) else (codes, ids)
+
+    def _codes_at(self, places: NDArray[np.int64]) -> Packed:
+        """The codes of ids by their places in `ids`."""
+        if self.starts is not None:
+            return whole_codes(self.codes, self.starts, places)
+        return self.codes[places if self.ends is None else np.searchsorted(self.ends, places, side="right")]
+
+    @cached_property
+    def _without_buckets(self) -> "Segment":
+        """The same rows in the order of their ids."""
+        codes, ids = replace(self, tombstones=self.tombstones[:0]).rows()
+        return replace(self, codes=codes, ids=narrow_ids(ids), starts=None)
 
     def live_ids(self) -> Ids:
         ids = self.ids.astype(np.int64)
@@ -139,7 +167,7 @@ class Segment:
         """Which of `ids` are live rows of this segment."""
         if self.details is not None and len(self.details.ids) == len(self.ids):
             here = find_sorted(self.details.ids, ids) >= 0  # names lie in the order of ids, where a look-up is quick
-        elif self.ends is not None:
+        elif self.ends is not None or self.starts is not None:
             here = np.isin(ids, self.ids)
         else:
             here = find_sorted(self.ids, ids) >= 0
@@ -163,16 +191,17 @@ class Segment:
         """(codes (n, width), whether each id is a live row here (n,)); zeros where it is not."""
         order = self._by_id
         places = find_sorted(self.ids, ids) if order is None else _find_by(order, self.ids, ids)
-        rows = places if self.ends is None else np.searchsorted(self.ends, places, side="right")
         here = (places >= 0) & (find_sorted(self.tombstones, ids) < 0)
-        found = np.zeros((len(ids), self.codes.shape[1]), np.uint8)
-        found[here] = self.codes[rows[here]]
+        codes = self._codes_at(places[here])
+        found = np.zeros((len(ids), codes.shape[1]), np.uint8)
+        found[here] = codes
         return found, here
 
     @cached_property
     def _by_id(self) -> NDArray[Any] | None:
         """The order in which `ids` ascend, made when first asked for; None for rows, which ascend already."""
-        return None if self.ends is None else narrow_ids(np.argsort(self.ids, kind="stable"))
+        in_order = self.ends is None and self.starts is None
+        return None if in_order else narrow_ids(np.argsort(self.ids, kind="stable"))
 
     def labelled(self, ids: Ids, label: str) -> NDArray[np.bool_]:
         if self.details is None or label not in self.details.classes:
@@ -191,7 +220,8 @@ class Segment:
         """This segment with its approximate search, where one is wanted and worth it."""
         if method is None or self.approximate is not None or len(self.codes) < SMALLEST:
             return self
-        return replace(self, approximate=build_approximate(self.codes, method))
+        rows = self if self.starts is None else self._without_buckets
+        return replace(rows, approximate=build_approximate(rows.codes, method))
 
 
 def _find_by(order: NDArray[Any], values: NDArray[Any], ids: Ids) -> NDArray[np.int64]:

@@ -24,7 +24,8 @@ from drlh.index.local.approximate import Approximate
 from drlh.index.local.columns import StoredDetails
 from drlh.index.local.segment import Segment
 
-FORMAT, VERSION = "drlh-index", 2
+FORMAT, VERSION = "drlh-index", 3
+_OLDEST = 2  # that opens; it knew no buckets
 MANIFEST, LOCK = "index.json", "lock"
 # Names in the format that differ from those in the code, kept so that older indexes open.
 _SEGMENTS, _TOMBSTONES = "parts", "removed"
@@ -80,6 +81,7 @@ class Storage:
             StoredDetails.from_arrays(arrays, record["classes"]) if "names" in arrays else None,
             arrays.get(_TOMBSTONES, np.empty(0, np.int64)),
             Approximate(arrays["approximate"]) if "approximate" in arrays else None,
+            arrays.get("starts"),
         )
 
     def write(self, segments: Sequence[Segment]) -> None:
@@ -121,6 +123,8 @@ def _arrays_of(segment: Segment) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {"codes": segment.codes, "ids": segment.ids}
     if segment.ends is not None:
         arrays["ends"] = segment.ends
+    if segment.starts is not None:
+        arrays["starts"] = segment.starts
     if len(segment.tombstones):
         arrays[_TOMBSTONES] = segment.tombstones
     if segment.approximate is not None:
@@ -132,7 +136,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     if not directory.is_dir():
         raise UserError(f"{directory} is not a directory: wanted an index made by `drlh index`")
     manifest = read_json(directory / MANIFEST, format_name=FORMAT, version=VERSION)
-    if manifest["version"] < VERSION:
+    if manifest["version"] < _OLDEST:
         raise UserError(f"{directory} was made by an older drlh: rebuild it from its codes with `drlh index`")
     if manifest.pop("sha256", None) != digest(json.dumps(manifest, sort_keys=True)):
         raise UserError(f"the index {directory} is damaged: {MANIFEST} was altered; rebuild it with `drlh index`")

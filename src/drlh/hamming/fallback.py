@@ -1,7 +1,4 @@
-"""Exact scans over codes, in memory or mapped from a file, by faiss.
-
-faiss is fast on a few widths only, so codes are padded with zero bits, which change no distance.
-"""
+"""The same scans by faiss, for machines on which the kernel could not be compiled."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,30 +6,17 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from drlh.core.codes import Packed
+from drlh.core.codes import Packed, hamming_distances
 
-_FAST_WIDTHS = (4, 8, 16, 32, 64)
+Numbers = NDArray[np.int64]
+
 _QUERIES = 32  # searched together: their counts stay in the cache
 _PLACES = 32 << 20  # bytes for counts
 _LITTLE = 4_000_000  # comparisons, a few milliseconds
 
 
-def pad(packed: Packed) -> Packed:
-    """Packed codes (n, bytes) padded to the next width with a fast path, past 64 bytes to a multiple of 8.
-
-    No copy where they have that width.
-    """
-    wanted = packed.shape[1]
-    width = next((width for width in _FAST_WIDTHS if width >= wanted), (wanted + 7) // 8 * 8)
-    if wanted == width:
-        return np.ascontiguousarray(packed)
-    padded = np.zeros((len(packed), width), np.uint8)
-    padded[:, :wanted] = packed
-    return padded
-
-
-def nearest_rows(queries: Packed, codes: Packed, k: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """(distances, rows) of the k nearest of `codes`, (n_queries, k) each, by (distance, row); k is at most len(codes).
+def nearest_rows(queries: Packed, codes: Packed, k: int) -> tuple[Numbers, Numbers]:
+    """(distances, rows) of the k nearest, by (distance, row).
 
     faiss's counting search keeps the first k rows of each distance in the order in which it meets them, which is what
     ties by row ask for. It needs k places a distance; where that is too much its heap, ordered alike, takes over.
@@ -47,9 +31,8 @@ def nearest_rows(queries: Packed, codes: Packed, k: int) -> tuple[NDArray[np.int
             faiss.knn_hamming(queries[start : start + step], codes, k, variant=variant)
             for start in range(0, len(queries), step)
         ]
-    if len(blocks) == 1:
-        return blocks[0]
-    return np.concatenate([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
+    distances, rows = (np.concatenate(column) for column in zip(*blocks, strict=True))
+    return distances.astype(np.int64), rows
 
 
 @contextmanager
@@ -66,10 +49,8 @@ def _threads(n_comparisons: int) -> Iterator[None]:
         faiss.omp_set_num_threads(before)
 
 
-def rows_within(
-    queries: Packed, codes: Packed, radius: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """(bounds, distances, rows) of all codes within `radius`: query i has the entries bounds[i] to bounds[i + 1]."""
+def rows_within(queries: Packed, codes: Packed, radius: int) -> tuple[Numbers, Numbers, Numbers]:
+    """(bounds, distances, rows) of all codes within `radius`."""
     import faiss
 
     result = faiss.RangeSearchResult(len(queries))
@@ -85,5 +66,20 @@ def rows_within(
         )
     bounds = faiss.rev_swig_ptr(result.lims, len(queries) + 1).astype(np.int64)
     n_found = int(bounds[-1])
-    distances = faiss.rev_swig_ptr(result.distances, n_found).astype(np.int32)
+    distances = faiss.rev_swig_ptr(result.distances, n_found).astype(np.int64)
     return bounds, distances, faiss.rev_swig_ptr(result.labels, n_found).copy()
+
+
+def nearest_by_two_keys(
+    queries: Packed, codes: Packed, query_details: Packed, details: Packed, k: int
+) -> tuple[Numbers, Numbers, Numbers]:
+    """By (distance, distance of details, row): all codes as near as the k-th, sorted."""
+    found: list[tuple[Numbers, Numbers, Numbers]] = []
+    for query, detail in zip(queries[:, None], query_details[:, None], strict=True):
+        radius = int(nearest_rows(query, codes, k)[0][0, -1])
+        _, distances, rows = rows_within(query, codes, radius)
+        apart = hamming_distances(detail, details[rows])[0].astype(np.int64)
+        order = np.lexsort((rows, apart, distances))[:k]
+        found.append((distances[order], apart[order], rows[order]))
+    distances, apart, rows = (np.stack(column) for column in zip(*found, strict=True))
+    return distances, apart, rows
