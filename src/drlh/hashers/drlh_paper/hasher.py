@@ -70,7 +70,7 @@ class DRLHPaper(AgentHasher):
         Number of hidden layers.
     dropout : float, default=0.3
         Dropout rate after each hidden layer.
-    feature_dropout : float, default=0.2
+    feature_dropout : float, default=0.5
         Dropout rate of the features.
     input_balance : float, default=1.0
         Norm of the features relative to the code's, as the first layer sees them; None: features as standardised.
@@ -162,7 +162,7 @@ class DRLHPaper(AgentHasher):
         hidden_size: int = 512,
         n_layers: int = 2,
         dropout: float = 0.3,
-        feature_dropout: float = 0.2,
+        feature_dropout: float = 0.5,
         input_balance: float | None = 1.0,
         code_input: str = "signs",
         use_history: bool = True,
