@@ -155,8 +155,8 @@ def exact(hasher: DRLHPaper, held: Features, held_labels: Labels, n_walks: int =
         trace = hasher.walk(features)
         places = code_numbers(torch.from_numpy(signs(trace.codes)))
         for place, action, values in zip(places, trace.actions, trace.values, strict=False):
-            learned.append(float(values[action]))
-            true.append(float(tables[label][place, action]))
+            learned.append(round(float(values[action]), 3))
+            true.append(round(float(tables[label][place, action]), 3))
             stops.append(action == actions.stop)
     return {"q": learned, "exact": true, "stop": stops, "correlation": float(np.corrcoef(learned, true)[0, 1])}
 
@@ -235,7 +235,7 @@ def draw(record: Record, path: Path) -> None:
     if "exact" in record:
         q, true, stop = (np.array(record["exact"][name]) for name in ("q", "exact", "stop"))
         for chosen, name, colour in ((~stop, "a flip", "#1f4e79"), (stop, "the stop", "#c55a11")):
-            places[4].plot(true[chosen], q[chosen], ".", ms=2, alpha=0.4, color=colour, label=name)
+            places[4].plot(true[chosen], q[chosen], ".", ms=2, alpha=0.4, color=colour, label=name, rasterized=True)
         places[4].set(xlabel="exact Q* of the true class", ylabel="learned Q")
         places[4].legend(frameon=False, markerscale=5)
     places[5].plot(found["seconds"], found["map"], color="#1f4e79", label="drlh-paper")
