@@ -115,5 +115,8 @@ def history_onehot(history: Tensor, actions: ActionSet) -> Tensor:
 
     For single flips this is the paper's h_t; a pair marks two bits, so the width stays 10 * b for any action set.
     """
-    flipped = torch.where(history < 0, actions.stop, history).long()  # the stop's row marks no bit
-    return (actions.factors[flipped] < 0).flatten(1).float()
+    bits = actions.bits[history.long()]  # (n, 10, width); -1 asks for the last action, the stop, which flips no bit
+    places = torch.arange(HISTORY, device=history.device)[:, None] * actions.n_bits
+    marked = torch.where(bits < actions.n_bits, bits + places, HISTORY * actions.n_bits).flatten(1)
+    onehot = torch.zeros((len(history), HISTORY * actions.n_bits + 1), device=history.device)
+    return onehot.scatter_(1, marked, 1.0)[:, :-1]  # the last column takes what is no bit
