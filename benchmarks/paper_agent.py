@@ -142,11 +142,16 @@ def curves_table(found: Record) -> str:
     return "\n".join(lines)
 
 
+def reward_of(hasher: DRLHPaper) -> Reward:
+    """What the fitted agent was paid by."""
+    codewords = (hasher.codewords_ > 0).astype(np.uint8)
+    book = make_codebook(len(codewords), hasher.n_bits, kind=codewords)
+    return Reward(book, one_bit_actions(hasher.n_bits), sigma=hasher.sigma, eta=hasher.eta)
+
+
 def exact(hasher: DRLHPaper, held: Features, held_labels: Labels, n_walks: int = 300) -> Record:
     """Q of what was done at every step of some walks, beside Q* of the image's true class."""
-    actions = one_bit_actions(hasher.n_bits)
-    book = make_codebook(len(hasher.codewords_), hasher.n_bits, kind=(hasher.codewords_ > 0).astype(np.uint8))
-    reward = Reward(book, actions, sigma=hasher.sigma, eta=hasher.eta)
+    reward = reward_of(hasher)
     tables = [exact_q(reward, torch.tensor(label), hasher.gamma) for label in range(len(hasher.codewords_))]
     learned: list[float] = []
     true: list[float] = []
@@ -157,7 +162,7 @@ def exact(hasher: DRLHPaper, held: Features, held_labels: Labels, n_walks: int =
         for place, action, values in zip(places, trace.actions, trace.values, strict=False):
             learned.append(round(float(values[action]), 3))
             true.append(round(float(tables[label][place, action]), 3))
-            stops.append(action == actions.stop)
+            stops.append(action == reward.actions.stop)
     return {"q": learned, "exact": true, "stop": stops, "correlation": float(np.corrcoef(learned, true)[0, 1])}
 
 
@@ -179,11 +184,8 @@ def peer(
     hasher: DRLHPaper, features: Features, labels: Labels, held: Features, held_labels: Labels, seconds: float
 ) -> Record:
     """stable-baselines3's DQN with our open choices, measured ten times within `seconds` of its process."""
-    scale = np.sqrt(hasher.n_bits / features.shape[1]) * (hasher.input_balance or 1.0)
+    scale, reward = hasher._policy().network.feature_scale, reward_of(hasher)
     inputs, asked = ((hasher._inputs(rows.astype(np.float64)) * scale).numpy() for rows in (features, held))
-    actions = one_bit_actions(hasher.n_bits)
-    book = make_codebook(len(hasher.codewords_), hasher.n_bits, kind=(hasher.codewords_ > 0).astype(np.uint8))
-    reward = Reward(book, actions, sigma=hasher.sigma, eta=hasher.eta)
     n = hasher.batch_size
     learner = DQN(
         "MlpPolicy", DummyVecEnv([lambda: FlattenObservation(HashingEnv(inputs, labels, reward))]),
